@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * One sample in the ring, as the BPF programs write it. Little-endian, no pointers.
+ *
+ *   struct sample | kernel_frames x u64 | user_frames x u64 | copy_bytes of stack, from address
+ * state.sp upwards
+ *
+ * User frames are raw program counters from the leaf outwards; the host turns them into objects and
+ * offsets with the mappings that held at time_ns. If a walk ends where the host may know more
+ * (END_unknown_process, END_unknown_pc, END_not_loaded), state holds the registers at that point
+ * and a copy of the stack follows, so that the host finishes the walk.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+#include "abi/unwind.h"
+
+enum {
+	SAMPLE_KERNEL_FRAMES = 127, /* sysctl kernel.perf_event_max_stack at its default */
+	SAMPLE_USER_FRAMES = 1024,
+	SAMPLE_COPY_BYTES = 32768,
+	SAMPLE_COMM = 16,
+};
+
+enum sample_flag {
+	SAMPLE_in_kernel = 1,  /* the tick hit kernel code */
+	SAMPLE_in_syscall = 2, /* user pc is behind a system call instruction */
+	SAMPLE_copy_whole = 4, /* the copy reaches memory that cannot be read: the end of the stack,
+				  as a rule */
+	SAMPLE_leaf = 8,       /* state is that of the leaf: all 16 registers hold */
+	SAMPLE_call = 16,      /* state.pc is a return address */
+};
+
+/* What a native walk knows at one frame. */
+struct walk_state {
+	__u64 pc, sp, fp;
+	__u64 reg[UNWIND_REGISTERS]; /* by DWARF number; those of the leaf or of a signal frame */
+};
+
+struct sample {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 size;    /* of everything, in bytes */
+	__u32 pid, tid, cpu;
+	__u32 flags; /* enum sample_flag */
+	__u16 kernel_frames, user_frames;
+	__u32 copy_bytes;
+	__u32 end;    /* enum walk_end of the user stack */
+	__u64 cgroup; /* id of the task's cgroup */
+	char comm[SAMPLE_COMM];
+	struct walk_state state;
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwind rows of one object, compiled from its .eh_frame, .debug_frame or Go pclntab. Addresses are
+ * the object's own (as in its program headers). The compiled form is independent of the process and
+ * of where rows are stored.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/unwind.h"
+#include "base/error.h"
+
+struct object;
+
+/* From ADDR to the next row's address RULE holds. */
+struct row {
+	uint64_t addr;
+	uint32_t rule; /* index into struct rows.rules */
+};
+
+/* Sorted by address, no two rows of one address, no two neighbours of one rule. */
+struct rows {
+	struct row *row;
+	size_t count, room;
+	struct unwind_rule *rules; /* distinct ones of this object */
+	size_t rule_count, rule_room;
+	uint64_t *starts; /* sorted addresses at which functions begin: FDEs, Go functions */
+	size_t start_count, start_room;
+	uint64_t text_start,
+		text_end; /* rows cover this range; the last row is a gap at text_end */
+};
+
+#define ROWS_INIT                                                                                  \
+	{                                                                                          \
+		0                                                                                  \
+	}
+
+/* Limits on hostile input. */
+enum { ROWS_MAX = 16 << 20, ROWS_RULES_MAX = 16000, ROWS_STARTS_MAX = 4 << 20 };
+
+/*
+ * Compile the rows of OBJECT. An object with no unwind information at all yields zero rows and no
+ * failure; the caller then walks it by frame pointer. Damaged parts become gaps; only a file that
+ * cannot be read at all is a failure.
+ */
+struct error *rows_compile(struct object *object, struct rows *ret);
+void rows_deinit(struct rows *rows);
+
+/* The rule that holds at ADDR; NULL outside text_start..text_end. */
+const struct unwind_rule *rows_find(const struct rows *rows, uint64_t addr);
+
+/* Start of the function that holds ADDR, by its unwind information. False: ADDR lies in no known
+ * function. */
+bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A profile: interned strings, frames, stacks (a trie linked to parents) and samples. Readers and
+ * writers of every format go through it. All of it lives in one arena and has stated maxima; what
+ * is turned away is counted.
+ *
+ * Frames hold names: they are made by symbolize/ once per distinct address, after sampling.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/kinds.h"
+#include "base/counters.h"
+#include "base/error.h"
+
+typedef uint32_t string_id; /* 0: the empty string */
+typedef uint32_t frame_id;
+typedef uint32_t stack_id;
+enum { STACK_EMPTY = 0 }; /* the trie's root: the stack without frames */
+
+struct frame {
+	enum frame_kind kind;
+	bool inlined;
+	string_id function; /* as shown: demangled, or "(object+0x4a30)", or "[cut: ...]" */
+	string_id file;     /* 0: unknown */
+	uint32_t line;      /* 0: unknown */
+	string_id object;   /* path of the program or library; 0: none */
+	uint64_t offset;    /* address in the object of the function's start; 0: unknown */
+};
+
+struct process {
+	uint32_t pid;
+	string_id name;      /* comm */
+	string_id container; /* 0: none, or not known */
+};
+
+/* value: how many samples of weight 1. */
+struct profile_sample {
+	stack_id stack;
+	uint32_t process; /* index */
+	uint32_t tid;     /* 0: threads are not told apart */
+	uint64_t value;
+};
+
+struct profile_cut {
+	const char *reason; /* row text of abi/ends.def; borrowed */
+	uint64_t samples;
+};
+
+/* What is known of the session; a member that is 0 or NULL is not known. Strings are owned by the
+ * profile. */
+struct session_facts {
+	uint64_t start_realtime_ns, end_realtime_ns;
+	uint32_t rate_hz;
+	uint32_t cpus;
+	string_id event, host, kernel, version, command;
+	uint64_t samples, lost;
+	struct counters counters;
+	struct profile_cut cuts[32];
+	size_t cut_count;
+	string_id notes[16]; /* sentences for the reader */
+	size_t note_count;
+};
+
+struct profile;
+
+struct profile_limits {
+	size_t strings_bytes;             /* 0: the default of 256 MiB */
+	uint32_t frames, stacks, samples; /* 0: the default of 4 M, 16 M, 16 M */
+};
+
+struct error *profile_new(const struct profile_limits *limits, struct profile **ret);
+void profile_free(struct profile *profile);
+static inline void cleanup_profile(struct profile **profile)
+{
+	profile_free(*profile);
+}
+#define _cleanup_profile_ _cleanup_(cleanup_profile)
+
+struct session_facts *profile_facts(struct profile *profile);
+const struct session_facts *profile_facts_const(const struct profile *profile);
+
+/* Interning: the same value gives the same id. Text is copied. */
+struct error *profile_string(struct profile *profile, const char *text, size_t length,
+			     string_id *ret);
+struct error *profile_frame(struct profile *profile, const struct frame *frame, frame_id *ret);
+/* The stack PARENT with FRAME called from it; root first, so the leaf is the stack's own frame. */
+struct error *profile_stack(struct profile *profile, stack_id parent, frame_id frame,
+			    stack_id *ret);
+struct error *profile_process(struct profile *profile, const struct process *process,
+			      uint32_t *ret);
+
+/* Add VALUE to the sample {stack, process, tid}; value counts from 1. */
+struct error *profile_add(struct profile *profile, const struct profile_sample *sample);
+
+/* Reading. Pointers are borrowed and hold until the next call that adds to the profile. */
+const char *profile_text(const struct profile *profile, string_id id,
+			 size_t *ret_length /* may be NULL */);
+const struct frame *profile_frame_at(const struct profile *profile, frame_id id);
+stack_id profile_stack_parent(const struct profile *profile, stack_id id);
+frame_id profile_stack_frame(const struct profile *profile, stack_id id);
+const struct process *profile_process_at(const struct profile *profile, uint32_t index);
+const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
+
+size_t profile_strings(const struct profile *profile); /* counts */
+size_t profile_frames(const struct profile *profile);
+size_t profile_stacks(const struct profile *profile);
+size_t profile_processes(const struct profile *profile);
+size_t profile_samples(const struct profile *profile);
