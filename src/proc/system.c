@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uname() and the list of CPUs. Cloud and distribution facts are identity/'s. */
+#include "proc/system.h"
+
+#include <string.h>
+
+#include "proc/cpus.h"
+
+struct error *system_read(struct system_facts *ret)
+{
+	_cleanup_(cpus_deinit) struct cpus cpus = CPUS_INIT;
+	struct system_facts facts = {0};
+	struct utsname name;
+
+	if (uname(&name) < 0)
+		return error_errno("uname");
+	TRY(cpus_read_online(&cpus));
+	memcpy(facts.host, name.nodename, sizeof(facts.host));
+	memcpy(facts.name, name.sysname, sizeof(facts.name));
+	memcpy(facts.release, name.release, sizeof(facts.release));
+	memcpy(facts.version, name.version, sizeof(facts.version));
+	memcpy(facts.machine, name.machine, sizeof(facts.machine));
+	facts.cpus = (uint32_t)cpus.count;
+	*ret = facts;
+	return NULL;
+}

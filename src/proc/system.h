@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of this machine: the facts a profile carries about where it was taken. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/utsname.h>
+
+#include "base/error.h"
+
+/* Sized as struct utsname's members are. */
+enum { SYSTEM_TEXT = sizeof(((struct utsname *)0)->release) };
+
+struct system_facts {
+	char host[SYSTEM_TEXT];
+	char name[SYSTEM_TEXT];    /* "Linux" */
+	char release[SYSTEM_TEXT]; /* "6.1.0-18-amd64" */
+	char version[SYSTEM_TEXT]; /* "#1 SMP PREEMPT_DYNAMIC ..." */
+	char machine[SYSTEM_TEXT]; /* "x86_64" */
+	uint32_t cpus;             /* online now */
+};
+
+struct error *system_read(struct system_facts *ret);
