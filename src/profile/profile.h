@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A profile: interned strings, frames, stacks (a trie linked to parents) and samples. Readers and
- * writers of every format go through it. All of it lives in one arena and has stated maxima; what
- * is turned away is counted.
+ * writers of every format go through it. Each of these has a stated maximum. A call that would pass
+ * one fails and leaves the profile as it was; who drops a sample for it says so with
+ * profile_turn_away().
  *
  * Frames hold names: they are made by symbolize/ once per distinct address, after sampling.
+ *
+ * Ids count from 0 without gaps in the order of the first call, so that the same calls give the
+ * same profile. Passing an id that the profile has not given is a mistake of the program.
  */
 #pragma once
 
@@ -56,7 +60,13 @@ struct session_facts {
 	uint64_t start_realtime_ns, end_realtime_ns;
 	uint32_t rate_hz;
 	uint32_t cpus;
-	string_id event, host, kernel, version, command;
+	string_id title;   /* what was profiled, for a person: "nginx (pid 7)" */
+	string_id command; /* the command line that made the profile */
+	string_id version; /* of the program that made it */
+	string_id event;   /* "cpu-time" for the timer, else as the user named it */
+	string_id host;
+	string_id system, kernel, kernel_build, machine; /* uname's sysname, release, version,
+							    machine */
 	uint64_t samples, lost;
 	struct counters counters;
 	struct profile_cut cuts[32];
@@ -70,6 +80,7 @@ struct profile;
 struct profile_limits {
 	size_t strings_bytes;             /* 0: the default of 256 MiB */
 	uint32_t frames, stacks, samples; /* 0: the default of 4 M, 16 M, 16 M */
+	uint32_t processes;               /* 0: the default of 1 M */
 };
 
 struct error *profile_new(const struct profile_limits *limits, struct profile **ret);
@@ -96,7 +107,14 @@ struct error *profile_process(struct profile *profile, const struct process *pro
 /* Add VALUE to the sample {stack, process, tid}; value counts from 1. */
 struct error *profile_add(struct profile *profile, const struct profile_sample *sample);
 
-/* Reading. Pointers are borrowed and hold until the next call that adds to the profile. */
+/* Count samples worth VALUE that did not get in: COUNTER_profile_full of the facts. */
+void profile_turn_away(struct profile *profile, uint64_t value);
+
+/*
+ * Reading. Pointers are borrowed and hold until the next call that adds to the profile; text holds
+ * as long as the profile. A text ends in a NUL that LENGTH does not count, and may hold others.
+ * STACK_EMPTY has no frame and no parent to ask for; every other stack's parent has a smaller id.
+ */
 const char *profile_text(const struct profile *profile, string_id id,
 			 size_t *ret_length /* may be NULL */);
 const struct frame *profile_frame_at(const struct profile *profile, frame_id id);
@@ -105,7 +123,8 @@ frame_id profile_stack_frame(const struct profile *profile, stack_id id);
 const struct process *profile_process_at(const struct profile *profile, uint32_t index);
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
 
-size_t profile_strings(const struct profile *profile); /* counts */
+/* How many there are. Stacks include STACK_EMPTY, strings the empty one. */
+size_t profile_strings(const struct profile *profile);
 size_t profile_frames(const struct profile *profile);
 size_t profile_stacks(const struct profile *profile);
 size_t profile_processes(const struct profile *profile);
