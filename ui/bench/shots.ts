@@ -44,9 +44,16 @@ const SHOTS: Shot[] = [
 	{
 		name: "tooltip", width: 1400, height: 900, dark: false,
 		act: async (page) => {
-			await page.mouse.click(300, 820);
+			await page.mouse.click(300, 804);
 			await settle(page);
-			await page.mouse.move(420, 700);
+			await page.mouse.move(420, 752);
+		},
+	},
+	{
+		name: "focus", width: 1400, height: 900, dark: true,
+		act: async (page) => {
+			for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowRight", "ArrowUp", "ArrowUp"])
+				await page.keyboard.press(key);
 		},
 	},
 	{ name: "processes", width: 1400, height: 900, dark: false, act: (page) => page.keyboard.press("p") },

@@ -17,7 +17,6 @@ export interface Theme {
 	neutral: Lch;
 	cut: Lch;
 	hatch: Lch;
-	sliver: Lch;
 	/* boxes that a search did not find */
 	unmatched: Lch;
 	/* text on boxes of every kind */
@@ -39,7 +38,6 @@ export const LIGHT: Theme = {
 	neutral: [0.885, 0.004, 250],
 	cut: [0.94, 0.004, 250],
 	hatch: [0.77, 0.01, 250],
-	sliver: [0.8, 0.012, 250],
 	unmatched: [0.925, 0.003, 250],
 	ink: "#16181d",
 	unmatchedInk: "#5b616b",
@@ -50,13 +48,12 @@ export const LIGHT: Theme = {
 export const DARK: Theme = {
 	name: "dark",
 	slots: [
-		[0.71, 0.08, 34], [0.71, 0.12, 243], [0.603, 0.139, 103], [0.83, 0.08, 171],
-		[0.628, 0.14, 355], [0.61, 0.122, 263], [0.83, 0.126, 66],
+		[0.63, 0.13, 38], [0.71, 0.095, 234], [0.81, 0.125, 98], [0.86, 0.07, 172],
+		[0.615, 0.08, 342], [0.615, 0.135, 266], [0.71, 0.125, 70],
 	],
 	neutral: [0.66, 0.008, 250],
 	cut: [0.72, 0.006, 250],
 	hatch: [0.585, 0.01, 250],
-	sliver: [0.42, 0.012, 250],
 	unmatched: [0.27, 0.006, 250],
 	ink: "#0c0e12",
 	unmatchedInk: "#a2a9b5",
@@ -143,15 +140,14 @@ export function shade(theme: Theme, slot: number, index: number): string {
 	return slot === SLOT_NEUTRAL ? cssColour([l, c, h]) : cssColour([l + off * theme.step, c, h + off * 2]);
 }
 
-/* What the drawing looks up: colour SLIVER, then NEUTRAL, UNMATCHED, CUT, then the shades of each kind. */
-export const COLOUR_SLIVER = 0;
-export const COLOUR_NEUTRAL = 1;
-export const COLOUR_UNMATCHED = 2;
-export const COLOUR_CUT = 3;
-const COLOUR_KINDS = 4;
+/* What the drawing looks up: colours NEUTRAL, UNMATCHED and CUT, then the shades of each kind. */
+export const COLOUR_NEUTRAL = 0;
+export const COLOUR_UNMATCHED = 1;
+export const COLOUR_CUT = 2;
+const COLOUR_KINDS = 3;
 
 export function colourList(theme: Theme, kinds: readonly string[]): string[] {
-	const list = [cssColour(theme.sliver), cssColour(theme.neutral), cssColour(theme.unmatched), cssColour(theme.cut)];
+	const list = [cssColour(theme.neutral), cssColour(theme.unmatched), cssColour(theme.cut)];
 	for (const slot of assignSlots(kinds))
 		for (let i = 0; i < SHADES; i++)
 			list.push(shade(theme, slot, i));

@@ -2,14 +2,16 @@
 /* Paints the boxes of one frame. Everything is in device pixels. */
 
 import {
-	COLOUR_CUT, COLOUR_NEUTRAL, COLOUR_SLIVER, COLOUR_UNMATCHED, colourList, cssColour, functionColours,
+	COLOUR_CUT, COLOUR_NEUTRAL, COLOUR_UNMATCHED, colourList, cssColour, functionColours,
 } from "./colours.ts";
 import type { Theme } from "./colours.ts";
 import { Labels } from "./labels.ts";
-import { Boxes, SLIVERS, layoutBoxes } from "./layout.ts";
+import { Boxes, firstOf, layoutBoxes } from "./layout.ts";
 import type { Matches } from "./search.ts";
 import { isMatch } from "./search.ts";
 import { groupName, groupOf, isInside, nodeName } from "./tree.ts";
+import { Strips, pixelOf } from "./strips.ts";
+import type { Rows } from "./strips.ts";
 import type { Tree } from "./tree.ts";
 
 export const ROW_HEIGHT = 19;
@@ -35,16 +37,21 @@ export interface Scene {
 	zoomed: number;
 }
 
+/* A row is a whole number of device pixels, so that all rows are the same. */
+export function rowPixels(ratio: number): number {
+	return Math.round(ROW_HEIGHT * ratio);
+}
+
 /* The top edge of the row at DEPTH. */
 export function rowTop(scene: Scene, depth: number): number {
-	const row = ROW_HEIGHT * scene.ratio;
-	const offset = depth * row - scene.scroll;
-	return Math.round(scene.icicle ? offset : scene.height - row - offset);
+	const row = rowPixels(scene.ratio);
+	const offset = depth * row - Math.round(scene.scroll);
+	return scene.icicle ? offset : scene.height - row - offset;
 }
 
 export function depthAt(scene: Scene, y: number): number {
-	const row = ROW_HEIGHT * scene.ratio;
-	return Math.floor(((scene.icicle ? y : scene.height - y) + scene.scroll) / row);
+	const offset = (scene.icicle ? y : scene.height - 1 - y) + Math.round(scene.scroll);
+	return Math.floor(offset / rowPixels(scene.ratio));
 }
 
 function makeHatch(context: CanvasRenderingContext2D, theme: Theme, ratio: number): CanvasPattern | null {
@@ -70,21 +77,15 @@ function makeHatch(context: CanvasRenderingContext2D, theme: Theme, ratio: numbe
 export class Painter {
 	#context: CanvasRenderingContext2D;
 	#boxes = new Boxes();
-	#styles: (string | CanvasPattern)[] = [];
+	#strips = new Strips();
+	#colours = new Uint32Array(0);
 	#colourOf: Uint16Array = new Uint16Array(0);
+	#hatch: CanvasPattern | null = null;
 	#labels: Labels | null = null;
 	#made = { profile: null as unknown, tree: null as unknown, theme: null as unknown, ratio: 0 };
-	// Boxes sorted by colour: setting the fill style per box would cost more than filling it.
-	#colour = new Uint16Array(1024);
-	#order = new Int32Array(1024);
-	#counts = new Int32Array(0);
 
 	constructor(context: CanvasRenderingContext2D) {
 		this.#context = context;
-	}
-
-	get boxCount(): number {
-		return this.#boxes.count;
 	}
 
 	#prepare(scene: Scene) {
@@ -93,9 +94,8 @@ export class Painter {
 		if (made.profile !== tree.profile)
 			this.#colourOf = functionColours(tree.profile);
 		if (made.profile !== tree.profile || made.theme !== theme || made.ratio !== ratio) {
-			this.#styles = colourList(theme, tree.profile.kinds);
-			this.#styles[COLOUR_CUT] = makeHatch(this.#context, theme, ratio) ?? this.#styles[COLOUR_CUT]!;
-			this.#counts = new Int32Array(this.#styles.length + 1);
+			this.#colours = Uint32Array.from(colourList(theme, tree.profile.kinds), pixelOf);
+			this.#hatch = makeHatch(this.#context, theme, ratio);
 		}
 		this.#context.font = `${Math.round(FONT_SIZE * ratio)}px ${FONT_FAMILY}`;
 		if (made.tree !== tree || made.ratio !== ratio)
@@ -103,68 +103,58 @@ export class Painter {
 		this.#made = { profile: tree.profile, tree, theme, ratio };
 	}
 
-	#pickColour(scene: Scene, node: number): number {
-		if (node === SLIVERS)
-			return COLOUR_SLIVER;
-		const fn = scene.tree.fn[node]!;
+	#colourIndex(scene: Scene, node: number): number {
+		const fn = scene.tree.fn[firstOf(node)]!;
 		if (scene.matches && !isMatch(scene.matches, fn))
 			return COLOUR_UNMATCHED;
 		return fn < 0 ? COLOUR_NEUTRAL : this.#colourOf[fn]!;
 	}
 
-	#sortByColour(scene: Scene) {
-		const { count, node } = this.#boxes;
-		if (this.#colour.length < count) {
-			this.#colour = new Uint16Array(count * 2);
-			this.#order = new Int32Array(count * 2);
-		}
-		const counts = this.#counts.fill(0);
+	#fillBoxes(scene: Scene, rows: Rows) {
+		const context = this.#context;
+		const { count, node, left, right, depth } = this.#boxes;
+		const gap = Math.max(1, Math.round(scene.ratio));
+		const strips = this.#strips;
+		strips.clear(scene.width, rows, pixelOf(scene.theme.background));
 		for (let i = 0; i < count; i++) {
-			this.#colour[i] = this.#pickColour(scene, node[i]!);
-			counts[this.#colour[i]! + 1]!++;
+			const end = right[i]! - left[i]! > 3 * gap ? right[i]! - gap : right[i]!;
+			strips.fill(depth[i]!, left[i]!, end, this.#colours[this.#colourIndex(scene, node[i]!)]!);
 		}
-		for (let i = 1; i < counts.length; i++)
-			counts[i]! += counts[i - 1]!;
-		for (let i = 0; i < count; i++)
-			this.#order[counts[this.#colour[i]!]!++] = i;
+		strips.draw(context, rows.top, rows.height);
+		context.fillStyle = scene.theme.background;
+		for (let row = rows.top + rows.height - gap; row < scene.height; row += rows.height)
+			context.fillRect(0, row, scene.width, gap);
+		this.#hatchCuts(scene, gap);
 	}
 
-	#fillBoxes(scene: Scene) {
+	#hatchCuts(scene: Scene, gap: number) {
+		if (!this.#hatch)
+			return;
 		const context = this.#context;
-		const { count, left, right, depth } = this.#boxes;
-		const gap = Math.max(1, Math.round(scene.ratio));
-		const height = Math.round(ROW_HEIGHT * scene.ratio) - gap;
-		let colour = -1;
-		for (let n = 0; n < count; n++) {
-			const i = this.#order[n]!;
-			if (this.#colour[i] !== colour) {
-				colour = this.#colour[i]!;
-				context.fillStyle = this.#styles[colour]!;
-			}
-			const width = right[i]! - left[i]!;
-			context.fillRect(left[i]!, rowTop(scene, depth[i]!), width > 3 * gap ? width - gap : width, height);
+		const { count, node, left, right, depth } = this.#boxes;
+		context.fillStyle = this.#hatch;
+		for (let i = 0; i < count; i++) {
+			const width = right[i]! - left[i]! - gap;
+			if (width > 2 * gap && this.#colourIndex(scene, node[i]!) === COLOUR_CUT)
+				context.fillRect(left[i]!, rowTop(scene, depth[i]!), width, rowPixels(scene.ratio) - gap);
 		}
 	}
 
 	// Bars above and below are seen without telling colours apart.
-	#markMatches(scene: Scene) {
+	#markMatches(scene: Scene, rows: Rows) {
 		const { tree, matches, theme, ratio } = scene;
 		if (!matches)
 			return;
-		const context = this.#context;
 		const { count, node, left, right, depth } = this.#boxes;
 		const gap = Math.max(1, Math.round(ratio));
 		const bar = Math.round(2 * ratio);
-		const height = Math.round(ROW_HEIGHT * ratio) - gap;
-		context.fillStyle = theme.name === "light" ? theme.ink : "#ffffff";
-		for (let i = 0; i < count; i++) {
-			if (node[i] === SLIVERS || !isMatch(matches, tree.fn[node[i]!]!))
-				continue;
-			const top = rowTop(scene, depth[i]!);
-			const width = Math.max(gap, right[i]! - left[i]! - gap);
-			context.fillRect(left[i]!, top, width, bar);
-			context.fillRect(left[i]!, top + height - bar, width, bar);
-		}
+		const ink = pixelOf(theme.name === "light" ? theme.ink : "#ffffff");
+		this.#strips.clear(scene.width, rows, 0);
+		for (let i = 0; i < count; i++)
+			if (isMatch(matches, tree.fn[firstOf(node[i]!)]!))
+				this.#strips.fill(depth[i]!, left[i]!, Math.max(left[i]! + gap, right[i]! - gap), ink);
+		this.#strips.drawBars(this.#context, rows, 0, bar);
+		this.#strips.drawBars(this.#context, rows, rows.height - gap - bar, bar);
 	}
 
 	#paleAncestors(scene: Scene) {
@@ -176,8 +166,8 @@ export class Painter {
 		context.fillStyle = theme.background;
 		context.globalAlpha = theme.name === "light" ? 0.45 : 0.16;
 		for (let i = 0; i < count; i++)
-			if (node[i] !== zoomed && node[i] !== SLIVERS && isInside(tree, zoomed, node[i]!))
-				context.fillRect(left[i]!, rowTop(scene, depth[i]!), right[i]! - left[i]!, ROW_HEIGHT * scene.ratio);
+			if (node[i] !== zoomed && node[i]! >= 0 && isInside(tree, zoomed, node[i]!))
+				context.fillRect(left[i]!, rowTop(scene, depth[i]!), right[i]! - left[i]!, rowPixels(scene.ratio));
 		context.globalAlpha = 1;
 	}
 
@@ -187,14 +177,15 @@ export class Painter {
 		const { count, node, left, right, depth } = this.#boxes;
 		const least = LABEL_MIN_WIDTH * ratio;
 		const padding = LABEL_PADDING * ratio;
+		const unmatched = (at: number) => scene.matches !== null && this.#colourIndex(scene, at) === COLOUR_UNMATCHED;
 		const baseline = Math.round((ROW_HEIGHT - 1) * ratio * 0.5 + FONT_SIZE * ratio * 0.35);
 		context.textBaseline = "alphabetic";
 		context.direction = "ltr";
-		for (const faded of [false, true]) {
+		for (const faded of scene.matches ? [false, true] : [false]) {
 			context.fillStyle = faded ? theme.unmatchedInk : theme.ink;
 			for (let i = 0; i < count; i++) {
 				const width = right[i]! - left[i]!;
-				if (width < least || node[i] === SLIVERS || (this.#colour[i] === COLOUR_UNMATCHED) !== faded)
+				if (width < least || node[i]! < 0 || unmatched(node[i]!) !== faded)
 					continue;
 				const fn = tree.fn[node[i]!]!;
 				const name = fn < -1 ? groupName(tree, groupOf(fn)) : nodeName(tree, node[i]!);
@@ -211,15 +202,17 @@ export class Painter {
 		context.fillStyle = scene.theme.background;
 		context.fillRect(0, 0, scene.width, scene.height);
 		const ends = [depthAt(scene, 0), depthAt(scene, scene.height - 1)];
-		const span = {
-			from: scene.from, to: scene.to, width: scene.width,
-			firstDepth: Math.min(...ends), lastDepth: Math.max(...ends),
-		};
+		const firstDepth = Math.max(0, Math.min(...ends));
+		const lastDepth = Math.min(scene.tree.rowStart.length - 2, Math.max(...ends));
+		if (lastDepth < firstDepth)
+			return;
+		const span = { from: scene.from, to: scene.to, width: scene.width, firstDepth, lastDepth };
 		layoutBoxes(scene.tree, span, this.#boxes);
-		this.#sortByColour(scene);
-		this.#fillBoxes(scene);
+		const [first, last] = scene.icicle ? [firstDepth, lastDepth] : [lastDepth, firstDepth];
+		const rows: Rows = { first, last, top: rowTop(scene, first), height: rowPixels(scene.ratio) };
+		this.#fillBoxes(scene, rows);
 		this.#paleAncestors(scene);
-		this.#markMatches(scene);
+		this.#markMatches(scene, rows);
 		this.#writeLabels(scene);
 	}
 }
@@ -233,7 +226,7 @@ export function paintOutline(context: CanvasRenderingContext2D, scene: Scene, no
 	const top = rowTop(scene, tree.depth[node]!);
 	const line = Math.round((strong ? 2.5 : 1.5) * ratio);
 	const width = Math.max(right - left, 3 * ratio);
-	const height = Math.round(ROW_HEIGHT * ratio) - 1;
+	const height = rowPixels(ratio) - 1;
 	if (strong) {
 		context.strokeStyle = theme.background;
 		context.lineWidth = line + 2 * ratio;

@@ -17,18 +17,22 @@ export function sessionTitle(session: Session): string {
 
 export function FactsLine({ session, total, onOpen }: FactsProps & { onOpen(): void }) {
 	const facts = sessionFacts(session, total);
-	const brief = facts.filter((fact) => fact.brief !== undefined);
+	const brief = facts.filter((fact) => fact.brief !== undefined && !fact.warning);
+	const warnings = facts.filter((fact) => fact.brief !== undefined && fact.warning);
 	const notes = session.notes?.length ?? 0;
 	return (
 		<div class="facts">
 			<h1 title={session.command ?? ""}><bdi>{sessionTitle(session)}</bdi></h1>
 			<ul aria-label="Session">
 				{brief.map((fact) => (
-					<li key={fact.label} class={fact.warning ? "warning" : ""} title={`${fact.label}: ${fact.text}`}>
-						<bdi>{fact.brief}</bdi>
-					</li>
+					<li key={fact.label} title={`${fact.label}: ${fact.text}`}><bdi>{fact.brief}</bdi></li>
 				))}
-				{notes > 0 && <li class="warning">{notes === 1 ? "1 note" : `${notes} notes`}</li>}
+			</ul>
+			<ul class="warnings" aria-label="What is missing from this profile">
+				{warnings.map((fact) => (
+					<li key={fact.label} title={`${fact.label}: ${fact.text}`}><bdi>{fact.brief}</bdi></li>
+				))}
+				{notes > 0 && <li title={session.notes!.join("\n")}>{notes === 1 ? "1 note" : `${notes} notes`}</li>}
 			</ul>
 			<button type="button" class="quiet" onClick={onOpen} title="All facts of the session (s)">Details</button>
 		</div>

@@ -3,7 +3,7 @@
    toolbar and no keys; flame.tsx turns events into calls of it. */
 
 import type { Theme } from "./colours.ts";
-import { Painter, ROW_HEIGHT, depthAt, paintOutline } from "./draw.ts";
+import { Painter, depthAt, paintOutline, rowPixels } from "./draw.ts";
 import type { Scene } from "./draw.ts";
 import { deepestRow } from "./layout.ts";
 import type { Matches } from "./search.ts";
@@ -96,6 +96,12 @@ export class FlameView {
 		this.#schedule();
 	}
 
+	/* Keys that move in the graph work from anywhere on the page; from then on the graph has them. */
+	takeKeyboard() {
+		this.#canvas.parentElement?.focus({ preventScroll: true });
+		this.setFocusShown(true);
+	}
+
 	/* In CSS pixels. Paints at once: a canvas is cleared when its size changes. */
 	resize(width: number, height: number, ratio: number) {
 		this.#size = { width: Math.max(1, width), height: Math.max(1, height), ratio };
@@ -162,11 +168,16 @@ export class FlameView {
 			paintOutline(context, scene, this.#focused, true);
 	}
 
+	// In CSS pixels, as the scroll.
+	get #rowHeight(): number {
+		return rowPixels(this.#size.ratio) / this.#size.ratio;
+	}
+
 	#limitScroll() {
 		if (!this.#tree)
 			return;
 		const { from, to, scroll } = this.#target;
-		const content = (deepestRow(this.#tree, from, to) + 1) * ROW_HEIGHT;
+		const content = (deepestRow(this.#tree, from, to) + 1) * this.#rowHeight;
 		const most = Math.max(0, content - this.#size.height);
 		const limited = Math.min(most, Math.max(0, scroll));
 		if (limited !== scroll)
@@ -182,10 +193,11 @@ export class FlameView {
 	/* The scroll that shows NODE with its parents, if they fit. */
 	#scrollFor(node: number, scroll: number): number {
 		const { height } = this.#size;
-		const at = this.#tree!.depth[node]! * ROW_HEIGHT;
-		const margin = Math.min(MARGIN_ROWS * ROW_HEIGHT, height / 4);
-		if (at + ROW_HEIGHT + margin > scroll + height)
-			return at + ROW_HEIGHT + margin - height;
+		const row = this.#rowHeight;
+		const at = this.#tree!.depth[node]! * row;
+		const margin = Math.min(MARGIN_ROWS * row, height / 4);
+		if (at + row + margin > scroll + height)
+			return at + row + margin - height;
 		return at - margin < scroll ? Math.max(0, at - margin) : scroll;
 	}
 

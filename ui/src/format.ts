@@ -24,7 +24,7 @@ export function formatSeconds(seconds: number): string {
 	if (seconds >= 120)
 		return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 	if (seconds >= 1)
-		return `${formatNumber(seconds)} s`;
+		return `${formatNumber(Number(seconds.toPrecision(3)))} s`;
 	return seconds >= 1e-3 ? `${formatNumber(seconds * 1e3)} ms` : `${formatNumber(seconds * 1e6)} µs`;
 }
 
@@ -51,7 +51,7 @@ export function formatValue(profile: Profile, value: number): string {
 	const noun = value === 1 ? profile.valueName.replace(/s$/, "") : profile.valueName;
 	const text = `${formatNumber(value)} ${unit === "count" ? noun : unit}`;
 	const rate = profile.session.rate_hz;
-	return rate && profile.valueName === "samples" ? `${text} ≈ ${formatSeconds(value / rate)}` : text;
+	return rate && value > 0 && profile.valueName === "samples" ? `${text} ≈ ${formatSeconds(value / rate)}` : text;
 }
 
 function splitTime(text: string): { day: string; time: string } | null {

@@ -14,8 +14,14 @@ export interface Span {
 	lastDepth: number;
 }
 
-/* A box of node SLIVERS stands for a run of neighbours that are each too narrow to see. */
-export const SLIVERS = -1;
+/* A negative node is a sliver: one pixel for neighbours that are each too narrow to see. It has the number ~first. */
+export function sliverOf(first: number): number {
+	return ~first;
+}
+
+export function firstOf(node: number): number {
+	return node < 0 ? ~node : node;
+}
 
 export const NARROWEST = 0.5;
 
@@ -66,13 +72,7 @@ function layoutRow(tree: Tree, span: Span, depth: number, boxes: Boxes) {
 	const scale = span.width / (span.to - span.from);
 	const high = tree.rowStart[depth + 1]!;
 	let at = firstEndingAfter(tree, tree.rowStart[depth]!, high, span.from);
-	let sliverLeft = -1;
-	let sliverRight = -1;
-	const flush = () => {
-		if (sliverRight > sliverLeft)
-			boxes.add(SLIVERS, sliverLeft, sliverRight, depth);
-		sliverLeft = sliverRight = -1;
-	};
+	let lastPixel = -1;
 	while (at < high) {
 		const node = tree.rowNodes[at]!;
 		const start = tree.start[node]!;
@@ -83,21 +83,17 @@ function layoutRow(tree: Tree, span: Span, depth: number, boxes: Boxes) {
 		const left = Math.round(Math.max(exactLeft, 0));
 		const right = Math.round(Math.min(exactRight, span.width));
 		if (exactRight - exactLeft >= NARROWEST && right > left) {
-			flush();
 			boxes.add(node, left, right, depth);
 			at++;
 			continue;
 		}
 		// All others that end within this pixel would be drawn on top of each other: one search skips them.
-		const pixel = Math.max(0, Math.floor(exactLeft));
-		if (pixel > sliverRight) {
-			flush();
-			sliverLeft = pixel;
-		}
-		sliverRight = Math.min(pixel + 1, span.width);
+		const pixel = Math.min(Math.max(0, Math.floor(exactLeft)), span.width - 1);
+		if (pixel > lastPixel)
+			boxes.add(sliverOf(node), pixel, pixel + 1, depth);
+		lastPixel = pixel;
 		at = Math.max(at + 1, firstEndingAfter(tree, at + 1, high, span.from + (pixel + 1) / scale));
 	}
-	flush();
 }
 
 export function layoutBoxes(tree: Tree, span: Span, boxes: Boxes) {

@@ -2,10 +2,11 @@
 /* Which colour is which kind of frame, and how much of the view each kind spends itself. */
 
 import { useMemo } from "preact/hooks";
-import { SHADES, SLOT_CUT, assignSlots, cssColour, shade } from "./colours.ts";
+import { CUT_KIND, SHADES, SLOT_CUT, assignSlots, cssColour, shade } from "./colours.ts";
 import type { Theme } from "./colours.ts";
 import type { Profile } from "./data.ts";
 import { formatShare } from "./format.ts";
+import { matchFunctions, matchedWithin } from "./search.ts";
 import type { Tree } from "./tree.ts";
 
 /* A sample of the colour of KIND; of a process's box if KIND is -1. */
@@ -19,12 +20,17 @@ export function Swatch({ profile, theme, kind }: { profile: Profile; theme: Them
 	return <span class="swatch" style={style} aria-hidden="true" />;
 }
 
-/* The self time of each kind within ROOT. */
+/* The self time of each kind within ROOT; for cut stacks all that stands on the cut. */
 export function kindTotals(tree: Tree, root: number): Float64Array {
 	const totals = new Float64Array(tree.profile.kinds.length);
+	const { kind } = tree.profile.functions;
+	const cut = tree.profile.kinds.indexOf(CUT_KIND);
 	for (let node = root; node < tree.end[root]!; node++)
 		if (tree.fn[node]! >= 0)
-			totals[tree.profile.functions.kind[tree.fn[node]!]!]! += tree.self[node]!;
+			totals[kind[tree.fn[node]!]!]! += tree.self[node]!;
+	if (cut < 0)
+		return totals;
+	totals[cut] = matchedWithin(tree, matchFunctions(tree, (fn) => kind[fn] === cut), root);
 	return totals;
 }
 
@@ -53,7 +59,7 @@ export function Legend({ tree, theme, zoomed, chosen, onChoose }: LegendProps) {
 				return (
 					<button
 						key={kind} type="button" aria-pressed={chosen === name}
-						title={`${share} of the samples in view end in a ${name} frame. Click to highlight ${name} frames.`}
+						title={`${share} of the samples in view ${name === CUT_KIND ? "have" : "end in"} a ${name} frame. Click to highlight them.`}
 						onClick={() => onChoose(chosen === name ? null : name)}
 					>
 						<Swatch profile={tree.profile} theme={theme} kind={kind} />

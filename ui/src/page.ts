@@ -12,10 +12,7 @@ function loadFromPage(): Loaded {
 		const detail = "This is the viewer without data; cairn writes a profile into a copy of it.";
 		return { state: "problem", title: "There is no profile in this page", detail };
 	}
-	performance.mark("cairn-parse");
-	const loaded = loadProfile(text);
-	performance.measure("cairn-parse", "cairn-parse");
-	return loaded;
+	return loadProfile(text);
 }
 
 mountViewer(document.getElementById("cairn")!, staticSource(loadFromPage()), true);

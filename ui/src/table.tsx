@@ -2,6 +2,7 @@
 /* The table of functions, and who calls the chosen one and whom it calls. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
 import type { Theme } from "./colours.ts";
 import { functionName, stringAt } from "./data.ts";
 import { formatShare, formatValue } from "./format.ts";
@@ -14,6 +15,7 @@ import type { Tree } from "./tree.ts";
 import { useWindow } from "./window.ts";
 
 const ROW_PIXELS = 22;
+const HEAD_PIXELS = 26;
 
 const COLUMNS: readonly { key: SortKey; title: string; label: string }[] = [
 	{ key: "self", title: "Self", label: "in the function itself" },
@@ -38,7 +40,7 @@ function Share({ value, whole, title }: { value: number; whole: number; title: s
 	return (
 		<span class="cell number" role="cell" title={title}>
 			<span class="bar" style={{ width: `${whole > 0 ? (100 * value) / whole : 0}%` }} />
-			<span>{formatShare(value, whole)}</span>
+			<span class="share">{formatShare(value, whole)}</span>
 		</span>
 	);
 }
@@ -91,8 +93,15 @@ function Row({ props, totals, fn, row }: RowProps) {
 	);
 }
 
-function Rows({ props, totals, rows }: { props: TableProps; totals: FunctionTotals; rows: Int32Array }) {
-	const list = useWindow(rows.length, ROW_PIXELS);
+interface GridProps {
+	props: TableProps;
+	totals: FunctionTotals;
+	rows: Int32Array;
+	head: ComponentChildren;
+}
+
+function Grid({ props, totals, rows, head }: GridProps) {
+	const list = useWindow(rows.length, ROW_PIXELS, HEAD_PIXELS);
 	const { chosen, onChoose } = props;
 	useEffect(() => {
 		const row = rows.indexOf(chosen);
@@ -114,11 +123,12 @@ function Rows({ props, totals, rows }: { props: TableProps; totals: FunctionTota
 	};
 	return (
 		<div
-			class="table-rows" role="rowgroup" ref={list.ref} onScroll={list.onScroll} tabIndex={0}
-			aria-label="Functions, arrow keys choose" onKeyDown={onKeyDown}
+ class="table-grid" role="table" ref={list.ref} onScroll={list.onScroll} tabIndex={0}
+			aria-label="Functions, arrow keys choose" aria-rowcount={rows.length + 1} onKeyDown={onKeyDown}
 			aria-activedescendant={chosen >= 0 ? `cairn-row-${chosen}` : undefined}
 		>
-			<div class="spacer" style={{ height: `${rows.length * ROW_PIXELS}px` }}>
+			{head}
+			<div class="spacer" role="rowgroup" style={{ height: `${rows.length * ROW_PIXELS}px` }}>
 				{Array.from(rows.subarray(list.first, list.last), (fn, i) => (
 					<Row key={fn} props={props} totals={totals} fn={fn} row={list.first + i} />
 				))}
@@ -182,10 +192,7 @@ export function FunctionTable(props: TableProps) {
 				<h2>{rows.length.toLocaleString("en-US")} functions<bdi>{scope}</bdi></h2>
 				<button type="button" class="quiet" onClick={props.onClose} aria-label="Close the table">✕</button>
 			</header>
-			<div class="table-grid" role="table" aria-label="Functions" aria-rowcount={rows.length + 1}>
-				<Header sorting={sorting} onSort={sort} />
-				<Rows props={props} totals={totals} rows={rows} />
-			</div>
+			<Grid props={props} totals={totals} rows={rows} head={<Header sorting={sorting} onSort={sort} />} />
 			{around && (
 				<div class="neighbours">
 					<NeighbourList title="Callers" props={props} list={around.callers} whole={totals.total[chosen]!} />

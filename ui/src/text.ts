@@ -53,7 +53,7 @@ export function collapseArguments(name: string): string {
 	let out = "";
 	for (let i = 0; i < name.length; i++) {
 		const char = name[i]!;
-		const opens = (char === "<" || char === "(") && i > 0 && !isOperator(name, i);
+		const opens = (char === "<" || char === "(") && /\S/.test(name[i - 1] ?? "") && !isOperator(name, i);
 		const end = opens ? closingIndex(name, i) : -1;
 		if (end > i + 2 && !name.startsWith("(anonymous", i)) {
 			out += `${char}…${CLOSER[char]}`;
@@ -101,7 +101,8 @@ function cutMiddle(text: string, room: number, measure: Measure): string {
 }
 
 function cutTail(text: string, room: number, measure: Measure): string {
-	const make = (n: number) => `${cutEnd(text, n)}…`;
+	// "run(…" and an ellipsis would be two.
+	const make = (n: number) => `${cutEnd(text, n).replace(/[(<]?…?\)?$/, "")}…`;
 	const n = longestThatFits(text, room, measure, make);
 	return n < 2 ? "" : make(n);
 }

@@ -76,7 +76,7 @@ function Search(props: ToolbarProps) {
 		<div class="search">
 			<input
 				ref={props.search} type="search" spellcheck={false} autocomplete="off" value={props.query}
-				placeholder="Search  /  regex as /…/" aria-label="Search functions" aria-invalid={!!props.matcher?.error}
+				placeholder="Search (/)" aria-label="Search functions" aria-invalid={!!props.matcher?.error}
 				onInput={(event) => props.onQuery(event.currentTarget.value)}
 				onKeyDown={(event) => onSearchKey(event, props)}
 			/>
@@ -95,8 +95,8 @@ export function Toolbar(props: ToolbarProps) {
 	return (
 		<div class="toolbar" role="toolbar" aria-label="View">
 			<Control action="icicle" pressed={settings.icicle} onAction={onAction}>Icicle</Control>
-			<Control action="order" pressed={settings.order === "name"} onAction={onAction}>By name</Control>
-			<Control action="merge" pressed={settings.merge} onAction={onAction}>Merge</Control>
+			<Control action="order" pressed={settings.order === "name"} onAction={onAction}>Sort by name</Control>
+			<Control action="merge" pressed={settings.merge} onAction={onAction}>Merge processes</Control>
 			<Control action="processes" pressed={props.filtered} onAction={onAction}>
 				{count} {processes.count === 1 ? "process" : "processes"}…
 			</Control>

@@ -14,7 +14,7 @@ import { Flame } from "./flame.tsx";
 import type { FlameView } from "./flame-view.ts";
 import { HelpDialog } from "./help.tsx";
 import type { Action } from "./keys.ts";
-import { actionFor } from "./keys.ts";
+import { KEYS, actionFor } from "./keys.ts";
 import { Legend } from "./legend.tsx";
 import { ProcessesDialog, processKey } from "./processes.tsx";
 import { findMatches, makeMatcher, matchFunctions, nextMatch } from "./search.ts";
@@ -130,6 +130,8 @@ function goToMatch(at: Actions, step: 1 | -1) {
 	const node = at.matches && view ? nextMatch(at.matches, view.focused, step) : -1;
 	if (node < 0)
 		return;
+	if (at.search.current !== document.activeElement)
+		view!.takeKeyboard();
 	view!.setFocusShown(true);
 	view!.focus(node);
 }
@@ -137,6 +139,8 @@ function goToMatch(at: Actions, step: 1 | -1) {
 function runAction(action: Action, at: Actions) {
 	const view = at.view.current;
 	const isSearching = at.highlight.by !== "query" || at.highlight.query !== "";
+	if (KEYS.some((row) => row.action === action && row.scope === "graph"))
+		view?.takeKeyboard();
 	const run: Record<Action, () => void> = {
 		up: () => view?.step("up"),
 		down: () => view?.step("down"),

@@ -5,7 +5,8 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const EXTRA_ROWS = 8;
 
-export function useWindow(count: number, rowPixels: number) {
+/* HEAD_PIXELS of the list are covered by a head that stays. */
+export function useWindow(count: number, rowPixels: number, headPixels = 0) {
 	const ref = useRef<HTMLDivElement>(null);
 	const [range, setRange] = useState({ top: 0, height: 600 });
 	const onScroll = () => {
@@ -25,8 +26,8 @@ export function useWindow(count: number, rowPixels: number) {
 		const list = ref.current!;
 		if (row * rowPixels < list.scrollTop)
 			list.scrollTop = row * rowPixels;
-		else if ((row + 1) * rowPixels > list.scrollTop + list.clientHeight)
-			list.scrollTop = (row + 1) * rowPixels - list.clientHeight;
+		else if ((row + 1) * rowPixels + headPixels > list.scrollTop + list.clientHeight)
+			list.scrollTop = (row + 1) * rowPixels + headPixels - list.clientHeight;
 	};
 	return { ref, onScroll, first, last, reveal };
 }

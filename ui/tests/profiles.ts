@@ -168,8 +168,15 @@ function pick<T>(random: Random, from: readonly T[]): T {
 	return from[Math.floor(random() * random() * from.length)]!;
 }
 
+// Each function calls two others, one of them far more often: real programs have few roads and many repeats.
 function walk<T>(random: Random, from: readonly T[], depth: number): T[] {
-	return Array.from({ length: 1 + Math.floor(random() * depth) }, () => pick(random, from));
+	let at = Math.floor(random() * random() * 3);
+	const steps = 1 + Math.floor(Math.sqrt(random()) * depth);
+	return Array.from({ length: steps }, () => {
+		const here = from[at]!;
+		at = (at * 2 + (random() < 0.75 ? 1 : 4)) % from.length;
+		return here;
+	});
 }
 
 const CUT: RawFrame = { name: "[cut: no unwind rows]", kind: "cut" };
@@ -216,7 +223,7 @@ export function realisticProfile(): RawProfile {
 		title: "web-7, one minute of load", host: "web-7.example.org", start: "2026-11-21T10:00:00Z",
 		end: "2026-11-21T10:01:00Z", duration_s: 60, rate_hz: 99, event: "cpu-clock", cpus: 8,
 		kernel: "6.1.0-26-amd64", version: "0.1.0", command: "cairn record -a -F 99 --duration 60", samples: 31877, lost: 42,
-		cut: [{ reason: "no unwind rows", samples: 413 }, { reason: "unreadable memory", samples: 57 }],
+		cut: [{ reason: "no unwind rows", samples: 513 }, { reason: "unreadable memory", samples: 57 }],
 		notes: ["CPU 3 was throttled for 1.2 s", "pid 4711 ended before its objects could be read"],
 	};
 	const make: [string, number, number[], (random: Random) => RawFrame[]][] = [
@@ -230,6 +237,8 @@ export function realisticProfile(): RawProfile {
 	for (const [name, count, pids, stack] of make)
 		for (let i = 0; i < count; i++)
 			writer.sample(writer.process(pick(random, pids), name), stack(random), 1 + Math.floor(random() ** 3 * 50));
+	const { session, samples } = writer.raw;
+	session.samples = samples.value.reduce((sum, value) => sum + value, 0);
 	return writer.raw;
 }
 
