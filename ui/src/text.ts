@@ -32,7 +32,8 @@ const CLOSER: Record<string, string> = { "<": ">", "(": ")" };
 
 // "operator<", "operator->" and "(anonymous namespace)" are names, not arguments.
 function isOperator(name: string, at: number): boolean {
-	return /operator\s*[-<>(]*$/.test(name.slice(Math.max(0, at - 14), at));
+	const before = name.slice(Math.max(0, at - 14), at);
+	return name[at] === "<" ? /operator\s*<?$/.test(before) : /operator\s*$/.test(before);
 }
 
 function closingIndex(name: string, open: number): number {
