@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rows of one object, compiled from its .eh_frame, .debug_frame or Go pclntab. Addresses are
- * the object's own (as in its program headers). The compiled form is independent of the process and
- * of where rows are stored.
+ * Unwind rows of one object. Addresses are the object's own (as in its program headers). The
+ * compiled form is independent of the process and of where rows are stored.
+ *
+ * Each source fills what those before it leave open: .eh_frame, .debug_frame, Go's pclntab, jump
+ * stubs and start and signal trampolines known by their shape, instructions read by scan.h, and,
+ * in an object that has next to no unwind information, frame pointers. What is still open is a gap.
  */
 #pragma once
 
@@ -21,6 +24,16 @@ struct row {
 	uint32_t rule; /* index into struct rows.rules */
 };
 
+/* What compiling met, for logs and status. */
+struct rows_facts {
+	uint32_t fdes;        /* used */
+	uint32_t damaged;     /* records and programs that made no sense, in whole or in part */
+	uint32_t overlapping; /* FDEs cut or left out because an earlier one covers their code */
+	uint32_t outside;     /* FDEs left out because they describe no executable segment */
+	uint32_t scanned;     /* functions whose rules were read off their instructions */
+	uint32_t unscanned;   /* functions for which that failed */
+};
+
 /* Sorted by address, no two rows of one address, no two neighbours of one rule. */
 struct rows {
 	struct row *row;
@@ -31,6 +44,7 @@ struct rows {
 	size_t start_count, start_room;
 	uint64_t text_start,
 		text_end; /* rows cover this range; the last row is a gap at text_end */
+	struct rows_facts facts;
 };
 
 #define ROWS_INIT                                                                                  \
@@ -42,12 +56,15 @@ struct rows {
 enum { ROWS_MAX = 16 << 20, ROWS_RULES_MAX = 16000, ROWS_STARTS_MAX = 4 << 20 };
 
 /*
- * Compile the rows of OBJECT. An object with no unwind information at all yields zero rows and no
+ * Compile the rows of OBJECT, and object_release() it. An object with no unwind information at all yields zero rows and no
  * failure; the caller then walks it by frame pointer. Damaged parts become gaps; only a file that
  * cannot be read at all is a failure.
  */
 struct error *rows_compile(struct object *object, struct rows *ret);
 void rows_deinit(struct rows *rows);
+
+/* The number of the row that holds at ADDR; 0 also when ADDR lies before all of them. */
+size_t rows_index(const struct rows *rows, uint64_t addr);
 
 /* The rule that holds at ADDR; NULL outside text_start..text_end. */
 const struct unwind_rule *rows_find(const struct rows *rows, uint64_t addr);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What unwind information has to know of a machine. One file per architecture fills the row
+ * (arch-x86-64.c); nothing else in this folder asks which machine it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/unwind.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+enum { STUB_ROWS_MAX = 3 };
+
+/* A rule that holds from OFFSET in a section of jump stubs. */
+struct stub_row {
+	uint32_t offset;
+	struct unwind_rule rule;
+};
+
+struct arch {
+	uint16_t machine;  /* ELF e_machine */
+	uint8_t registers; /* DWARF numbers below this can be bases of rules */
+	uint8_t sp, fp;    /* DWARF numbers */
+	uint8_t ra;        /* DWARF number of the return address */
+	uint8_t pc;        /* DWARF number of the program counter in expressions */
+
+	/*
+	 * The rules of a section of jump stubs (.plt and its like) that has no unwind information.
+	 * CODE holds the section's bytes, ADDR is where it is. The result is the number of rows; 0:
+	 * these are no stubs that we know.
+	 */
+	size_t (*stub_rows)(struct bytes code, uint64_t addr, struct stub_row ret[STUB_ROWS_MAX]);
+
+	/* Does code at B begin with the system call that returns from a signal handler? RET_SIZE:
+	 * how many bytes that takes. */
+	bool (*is_signal_return)(const struct bytes *b, size_t *ret_size);
+};
+
+/* NULL: no unwind rows for this machine. */
+const struct arch *arch_find(unsigned machine);

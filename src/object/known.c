@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Code that is known without unwind information. */
+#include "object/known.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "object/object.h"
+#include "object/rows-build.h"
+
+enum {
+	WINDOW = 64 << 10,
+	TRAMPOLINE_MAX = 16, /* the longest code that is_signal_return() looks at */
+	ENTRY_CODE = 22,     /* set-up of the stack and the call: x86-64 musl */
+	POOR_PERCENT = 50,   /* below this share of code with rules, frame pointers are tried */
+};
+
+/* Where code is: executable sections, or without those, segments. */
+static struct error *list_code(const struct object *object, struct rows_ranges *ret)
+{
+	size_t count;
+	static const struct rows none = ROWS_INIT;
+	const struct object_section *sections = object_sections(object, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if ((sections[i].flags & (SHF_ALLOC | SHF_EXECINSTR)) ==
+			    (SHF_ALLOC | SHF_EXECINSTR) &&
+		    sections[i].size <= UINT64_MAX - sections[i].addr)
+			TRY(rows_gaps(&none, sections[i].addr, sections[i].addr + sections[i].size,
+				      ret));
+	if (ret->count)
+		return NULL;
+
+	const struct object_segment *segments = object_segments(object, &count);
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].executable)
+			TRY(rows_gaps(&none, segments[i].addr,
+				      segments[i].addr + segments[i].mem_size, ret));
+	return NULL;
+}
+
+/* Add PIECES as far as ROWS are open there. */
+static struct error *fill_pieces(struct rows *rows, struct rows_pieces *pieces)
+{
+	_cleanup_(rows_deinit) struct rows more = ROWS_INIT;
+
+	TRY(rows_of_pieces(pieces, &more));
+	return rows_fill(rows, &more);
+}
+
+static struct error *add_stubs(struct object *object, const struct arch *arch,
+			       const struct object_section *section, struct rows_pieces *pieces)
+{
+	struct stub_row row[STUB_ROWS_MAX];
+	struct bytes code;
+
+	if (!object_section(object, section->name, &code, NULL))
+		return NULL;
+	size_t count = arch->stub_rows(code, section->addr, row);
+	for (size_t i = 0; i < count; i++) {
+		struct rows_piece piece = {.start = section->addr + row[i].offset,
+					   .end = section->addr + section->size,
+					   .rule = row[i].rule};
+		if (i + 1 < count)
+			piece.end = section->addr + row[i + 1].offset;
+		TRY(rows_pieces_add(pieces, piece));
+	}
+	return NULL;
+}
+
+static struct error *find_stubs(struct object *object, const struct arch *arch,
+				const struct rows *rows, struct rows_pieces *pieces)
+{
+	size_t count;
+	const struct object_section *sections = object_sections(object, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct object_section *section = &sections[i];
+		if (!(section->flags & SHF_EXECINSTR) ||
+		    (!str_starts(section->name, ".plt") && strcmp(section->name, ".iplt") != 0) ||
+		    section->size > UINT64_MAX - section->addr)
+			continue;
+		const struct unwind_rule *rule = rows_find(rows, section->addr);
+		if (!rule || rule->cfa == UNWIND_CFA_none)
+			TRY(add_stubs(object, arch, section, pieces));
+	}
+	return NULL;
+}
+
+/* The walk ends in the code at the entry point: nobody called it. */
+static struct error *find_entry(const struct object *object, const struct rows *rows,
+				struct rows_pieces *pieces)
+{
+	uint64_t entry = object_entry(object);
+	const struct unwind_rule *rule = rows_find(rows, entry);
+
+	if (!entry || entry > UINT64_MAX - ENTRY_CODE || (rule && rule->cfa != UNWIND_CFA_none))
+		return NULL;
+	return rows_pieces_add(pieces, (struct rows_piece){.start = entry,
+							   .end = entry + ENTRY_CODE,
+							   .rule.cfa = UNWIND_CFA_root});
+}
+
+/* Look for the return from signal handlers in the gap RANGE. */
+static struct error *find_trampolines(struct object *object, const struct arch *arch,
+				      struct rows_range range, uint8_t *window,
+				      struct rows_pieces *pieces)
+{
+	for (uint64_t at = range.start; at < range.end; at += WINDOW - TRAMPOLINE_MAX) {
+		size_t size = range.end - at < WINDOW ? range.end - at : WINDOW, length;
+		if (!object_read(object, at, window, size))
+			return NULL;
+		struct bytes b = bytes_over(window, size, "code");
+		for (; bytes_left(&b) > 0; b.at++) {
+			if (!arch->is_signal_return(&b, &length))
+				continue;
+			uint64_t start = at + bytes_offset(&b);
+			TRY(rows_pieces_add(pieces,
+					    (struct rows_piece){.start = start ? start - 1 : 0,
+								.end = start + length,
+								.rule.cfa = UNWIND_CFA_signal}));
+		}
+		if (size < WINDOW)
+			break;
+	}
+	return NULL;
+}
+
+static struct error *find_all_trampolines(struct object *object, const struct arch *arch,
+					  const struct rows_ranges *gaps,
+					  struct rows_pieces *pieces)
+{
+	_cleanup_free_ uint8_t *window = malloc(WINDOW);
+
+	if (!window)
+		return error_oom();
+	for (size_t i = 0; i < gaps->count; i++)
+		TRY(find_trampolines(object, arch, gaps->range[i], window, pieces));
+	return NULL;
+}
+
+static uint64_t total_size(const struct rows_ranges *ranges)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < ranges->count; i++)
+		size += ranges->range[i].end - ranges->range[i].start;
+	return size;
+}
+
+static struct error *find_gaps(const struct rows *rows, const struct rows_ranges *code,
+			       struct rows_ranges *ret)
+{
+	for (size_t i = 0; i < code->count; i++)
+		TRY(rows_gaps(rows, code->range[i].start, code->range[i].end, ret));
+	return NULL;
+}
+
+/* Frame pointers for what is left of an object whose functions mostly have no rules. */
+static struct error *fall_back(const struct rows_ranges *code, struct rows *rows)
+{
+	_cleanup_(rows_ranges_deinit) struct rows_ranges gaps = ROWS_RANGES_INIT;
+	_cleanup_(rows_pieces_deinit) struct rows_pieces pieces = ROWS_PIECES_INIT;
+
+	TRY(find_gaps(rows, code, &gaps));
+	if (!rows->count || total_size(&gaps) < total_size(code) / 100 * POOR_PERCENT)
+		return NULL;
+	for (size_t i = 0; i < gaps.count; i++)
+		TRY(rows_pieces_add(&pieces,
+				    (struct rows_piece){.start = gaps.range[i].start,
+							.end = gaps.range[i].end,
+							.rule.cfa = UNWIND_CFA_frame_ptr}));
+	return fill_pieces(rows, &pieces);
+}
+
+struct error *known_fill(struct object *object, const struct arch *arch, struct rows *rows)
+{
+	_cleanup_(rows_ranges_deinit) struct rows_ranges code = ROWS_RANGES_INIT;
+	_cleanup_(rows_ranges_deinit) struct rows_ranges gaps = ROWS_RANGES_INIT;
+	_cleanup_(rows_pieces_deinit) struct rows_pieces pieces = ROWS_PIECES_INIT;
+
+	TRY(list_code(object, &code));
+	TRY(find_gaps(rows, &code, &gaps));
+	TRY(find_stubs(object, arch, rows, &pieces));
+	TRY(find_entry(object, rows, &pieces));
+	TRY(find_all_trampolines(object, arch, &gaps, &pieces));
+	TRY(fill_pieces(rows, &pieces));
+	return fall_back(&code, rows);
+}

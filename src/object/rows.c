@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiling the rows of an object: source after source, and looking them up. */
+#include "object/rows.h"
+
+#include "object/cfi-run.h"
+#include "object/known.h"
+#include "object/object.h"
+#include "object/rows-build.h"
+
+static const struct unwind_rule gap = {.cfa = UNWIND_CFA_none};
+static const struct unwind_rule signal_rule = {.cfa = UNWIND_CFA_signal};
+
+void rows_deinit(struct rows *rows)
+{
+	free(rows->row);
+	free(rows->rules);
+	free(rows->starts);
+	*rows = (struct rows)ROWS_INIT;
+}
+
+static void cleanup_cfi(struct cfi *cfi)
+{
+	cfi_deinit(cfi);
+}
+
+/* The executable segment that holds ADDR. False: none does. */
+static bool find_text(const struct object *object, uint64_t addr, struct rows_range *ret)
+{
+	size_t count;
+	const struct object_segment *segments = object_segments(object, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!segments[i].executable || addr < segments[i].addr ||
+		    addr - segments[i].addr >= segments[i].mem_size)
+			continue;
+		*ret = (struct rows_range){segments[i].addr,
+					   segments[i].addr + segments[i].mem_size};
+		return true;
+	}
+	return false;
+}
+
+/* Compiling one section. */
+struct compile {
+	const struct object *object;
+	const struct arch *arch;
+	struct rows_builder builder;
+	struct cfi cfi;
+	struct cfi_run run;
+	uint64_t covered; /* code below has its rows */
+};
+
+/* Add the rows of FDE from FROM to TO. */
+static struct error *run_fde(struct compile *c, const struct cfi_fde *fde, uint64_t from,
+			     uint64_t to)
+{
+	struct unwind_rule rule;
+	uint64_t addr;
+
+	if (c->cfi.cies[fde->cie].signal)
+		return rows_builder_add(&c->builder, from, &signal_rule);
+	cfi_run_start(&c->run, &c->cfi, fde, c->arch);
+	while (cfi_run_next(&c->run, &addr, &rule) && addr < to)
+		// A row before FROM is replaced by the next one there, until one reaches beyond.
+		TRY(rows_builder_add(&c->builder, addr > from ? addr : from, &rule));
+	c->builder.rows.facts.damaged += c->run.damaged;
+	return NULL;
+}
+
+static struct error *add_fde(struct compile *c, const struct cfi_fde *fde)
+{
+	struct rows_facts *facts = &c->builder.rows.facts;
+	struct rows_range text;
+	uint64_t from = fde->start, to = fde->end;
+
+	if (!find_text(c->object, fde->start, &text)) {
+		facts->outside++;
+		return NULL;
+	}
+	if (to > text.end)
+		to = text.end;
+	if (from < c->covered) {
+		facts->overlapping++;
+		from = c->covered;
+	}
+	if (to <= from)
+		return NULL;
+	facts->fdes++;
+	TRY(rows_builder_start(&c->builder, fde->start));
+	// The kernel puts the trampoline's first byte on the stack as a return address, and who
+	// looks up a return address looks at the byte before it.
+	if (c->cfi.cies[fde->cie].signal && from == fde->start && from > text.start)
+		from--;
+	if (from > c->covered && c->covered)
+		TRY(rows_builder_add(&c->builder, c->covered, &gap));
+	c->covered = to;
+	return run_fde(c, fde, from, to);
+}
+
+static struct error *compile_cfi(struct compile *c)
+{
+	for (size_t i = 0; i < c->cfi.fde_count; i++)
+		TRY(add_fde(c, &c->cfi.fdes[i]));
+	if (c->covered)
+		TRY(rows_builder_add(&c->builder, c->covered, &gap));
+	c->builder.rows.facts.damaged += (uint32_t)c->cfi.damaged;
+	return NULL;
+}
+
+/* The rows of one section of call frame information. */
+static struct error *compile_section(struct object *object, struct bytes section, uint64_t addr,
+				     enum cfi_kind kind, struct rows *ret)
+{
+	struct compile c = {.object = object, .arch = arch_find(object_machine(object))};
+	struct error *err = cfi_read(section, addr, kind, &c.cfi);
+
+	if (!err)
+		err = compile_cfi(&c);
+	if (!err)
+		rows_builder_finish(&c.builder, ret);
+	cleanup_cfi(&c.cfi);
+	rows_builder_deinit(&c.builder);
+	return err;
+}
+
+/* .eh_frame by its section or, in a file without sections, by the frame header. */
+static bool find_eh_frame(struct object *object, struct bytes *ret, uint64_t *ret_addr,
+			  enum cfi_kind *ret_kind)
+{
+	uint64_t header_addr, header_size;
+	struct bytes header;
+
+	*ret_kind = CFI_EH_FRAME;
+	if (object_section(object, ".eh_frame", ret, ret_addr))
+		return true;
+	*ret_kind = CFI_EH_FRAME_OPEN;
+	return object_frame_header(object, &header_addr, &header_size) &&
+	       object_at(object, header_addr, &header) &&
+	       cfi_find_frames(header, header_addr, ret_addr) && object_at(object, *ret_addr, ret);
+}
+
+static struct error *add_frames(struct object *object, struct rows *rows)
+{
+	_cleanup_(rows_deinit) struct rows more = ROWS_INIT;
+	struct bytes section;
+	enum cfi_kind kind;
+	uint64_t addr;
+
+	if (find_eh_frame(object, &section, &addr, &kind)) {
+		TRY(compile_section(object, section, addr, kind, rows));
+		object_release(object);
+	}
+	// What Go's linker writes there lacks the frame pointer; its pclntab has it.
+	if (!object_is_go(object) && object_section(object, ".debug_frame", &section, &addr)) {
+		TRY(compile_section(object, section, addr, CFI_DEBUG_FRAME, &more));
+		TRY(rows_fill(rows, &more));
+		object_release(object);
+	}
+	return NULL;
+}
+
+static struct error *compile(struct object *object, struct rows *ret)
+{
+	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
+
+	TRY(add_frames(object, &rows));
+	TRY(known_fill(object, arch_find(object_machine(object)), &rows));
+	rows_join_padding(&rows);
+	*ret = take_struct(rows);
+	return NULL;
+}
+
+struct error *rows_compile(struct object *object, struct rows *ret)
+{
+	struct error *err;
+
+	if (!object_is_64(object) || !arch_find(object_machine(object))) {
+		*ret = (struct rows)ROWS_INIT;
+		return NULL;
+	}
+	err = compile(object, ret);
+	object_release(object);
+	return err ? error_wrap(err, "unwind rows of %s", object_name(object)) : NULL;
+}
+
+size_t rows_index(const struct rows *rows, uint64_t addr)
+{
+	size_t low = 0, high = rows->count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (rows->row[middle].addr <= addr)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct unwind_rule *rows_find(const struct rows *rows, uint64_t addr)
+{
+	if (!rows->count || addr < rows->text_start || addr >= rows->text_end)
+		return NULL;
+	return &rows->rules[rows->row[rows_index(rows, addr)].rule];
+}
+
+/* The largest start that is not above ADDR. False: all are. */
+static bool start_below(const struct rows *rows, uint64_t addr, uint64_t *ret)
+{
+	size_t low = 0, high = rows->start_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (rows->starts[middle] <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	*ret = rows->starts[low - 1];
+	return true;
+}
+
+bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret)
+{
+	uint64_t start;
+
+	if (!rows_find(rows, addr) || !start_below(rows, addr, &start))
+		return false;
+	// A gap between the start and here is the end of that function.
+	for (size_t i = rows_index(rows, addr);; i--) {
+		if (rows->rules[rows->row[i].rule].cfa == UNWIND_CFA_none)
+			return false;
+		if (!i || rows->row[i].addr <= start)
+			break;
+	}
+	*ret = start;
+	return true;
+}
