@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Exactly as many bytes as there are, in memory of their own, so that sanitizers see a read beyond. */
+/* In memory of exactly the file's size, so that sanitizers see a read beyond it. */
 static int run_file(const char *dir, const char *name)
 {
 	char path[4096];

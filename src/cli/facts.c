@@ -22,7 +22,7 @@
 
 enum { TEXT_MAX = 1 << 20 }; /* larger than any mountinfo or setting that we read */
 
-/* The machine's own PID namespace: PROC_PID_INIT_INO in Linux' include/linux/proc_ns.h, since 3.8. */
+/* The machine's own PID namespace: PROC_PID_INIT_INO in Linux' include/linux/proc_ns.h (3.8). */
 static const ino_t machine_pid_namespace = 0xeffffffc;
 
 /* All of PATH; NULL if it cannot be read, which is a fact like any other. The caller frees it. */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows and signals that the sampling commands share. */
+#include "cli/sampling.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "base/array.h"
+
+static const char *const walkers[] = {"auto", "loop", "tail"};
+
+static const char *walker_at(size_t index)
+{
+	return index < ARRAY_COUNT(walkers) ? walkers[index] : NULL;
+}
+
+const struct option_row options_sampling[] = {
+	{.name = "depth",
+	 .kind = OPTION_UINT,
+	 .at = offsetof(struct sampling_args, depth),
+	 .fallback = SAMPLE_USER_FRAMES,
+	 .min = 1,
+	 .max = SAMPLE_USER_FRAMES,
+	 .unit = "frames",
+	 .help = "user frames in one stack; deeper stacks are cut, visibly"},
+	{.name = "no-lines",
+	 .kind = OPTION_FLAG_OFF,
+	 .at = offsetof(struct sampling_args, lines),
+	 .help = "do not look up source lines and inlined calls in debug information"},
+	{.name = "debuginfod",
+	 .kind = OPTION_FLAG,
+	 .at = offsetof(struct sampling_args, debuginfod),
+	 .help = "fetch missing debug information from the servers in DEBUGINFOD_URLS, after "
+		 "sampling"},
+	{.name = "memory",
+	 .kind = OPTION_UINT,
+	 .at = offsetof(struct sampling_args, memory_mib),
+	 .fallback = 24,
+	 .min = 2,
+	 .max = STORE_SEGMENTS_MAX,
+	 .unit = "MiB",
+	 .help = "unwind rows may take that much; the least recently used ones give way"},
+	{.name = "walker",
+	 .kind = OPTION_CHOICE,
+	 .at = offsetof(struct sampling_args, walker),
+	 .choice = walker_at,
+	 .fallback_text = "auto",
+	 .help = "how the kernel side loops over frames: auto takes bpf_loop where the kernel has "
+		 "it, else tail calls"},
+	{0},
+};
+
+void sampling_apply(const struct sampling_args *args, struct capture_options *options)
+{
+	options->depth = (unsigned)args->depth;
+	options->lines = args->lines;
+	options->debuginfod = args->debuginfod;
+	options->memory_mib = (unsigned)args->memory_mib;
+	options->variant = KERNEL_auto;
+	if (!strcmp(args->walker, "loop"))
+		options->variant = KERNEL_loop;
+	else if (!strcmp(args->walker, "tail"))
+		options->variant = KERNEL_tail;
+}
+
+struct error *sampling_ids(const struct uint_list *list, uint32_t **ret)
+{
+	uint32_t *ids = calloc(list->count + 1, sizeof(*ids));
+
+	if (!ids)
+		return error_oom();
+	for (size_t i = 0; i < list->count; i++)
+		ids[i] = (uint32_t)list->items[i];
+	*ret = ids;
+	return NULL;
+}
+
+static void stop_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGCHLD);
+}
+
+struct error *stop_signals_open(int *ret_fd)
+{
+	sigset_t set;
+
+	stop_set(&set);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return error_errno("block signals");
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return error_errno("wait for signals");
+	*ret_fd = fd;
+	return NULL;
+}
+
+void stop_signals_unblock(void)
+{
+	sigset_t set;
+
+	stop_set(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int stop_signals_read(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return read(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What record and agent share: which rows choose how to sample, and stopping when told to. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "capture/capture.h"
+#include "cli/options.h"
+
+/* How to sample, whatever it is for. */
+struct sampling_args {
+	uint64_t depth, memory_mib;
+	bool lines, debuginfod;
+	const char *walker;
+};
+extern const struct option_row options_sampling[];
+
+/* The parts of OPTIONS that ARGS decide. */
+void sampling_apply(const struct sampling_args *args, struct capture_options *options);
+
+/* Numbers of a list as the capture wants them; the caller frees RET. */
+struct error *sampling_ids(const struct uint_list *list, uint32_t **ret);
+
+/*
+ * A descriptor that becomes readable when the process is told to stop (SIGINT, SIGTERM, SIGHUP) or
+ * when a child ends. Those signals are blocked from now on; a child must call
+ * stop_signals_unblock() before it execs.
+ */
+struct error *stop_signals_open(int *ret_fd);
+void stop_signals_unblock(void);
+
+/* Which signal came: its number, or 0 if none is waiting. */
+int stop_signals_read(int fd);
