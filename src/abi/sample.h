@@ -32,6 +32,12 @@ enum sample_flag {
 	SAMPLE_call = 16,      /* state.pc is a return address */
 };
 
+/*
+ * In a user frame: the pc is that of an instruction (the leaf, a frame that a signal interrupted),
+ * not behind a call.
+ */
+#define SAMPLE_EXACT_PC (1ull << 63)
+
 /* What a native walk knows at one frame. */
 struct walk_state {
 	__u64 pc, sp, fp;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walkers' environment on the host. Memory is whatever the caller can read; tables are those
+ * that the BPF programs use, or any other of the same layout.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "unwind/walk.h"
+
+#define WALK_INLINE static inline __attribute__((always_inline))
+#define WALK_UNROLL
+
+/* Read SIZE bytes of the target at ADDR into TO. Non-zero: not all of them could be read. */
+typedef int host_read_fn(void *context, uint64_t addr, void *to, size_t size);
+
+/* The tables that a walk looks up. All of it is borrowed. */
+struct host_tables {
+	const struct unwind_mapping *mapping;
+	size_t mappings;
+	const struct unwind_module *module;
+	size_t modules;
+	const struct unwind_segment *const *segment;
+	size_t segments;
+	const struct unwind_rule *rule;
+	size_t rules;
+};
+
+/* A walk on the host: the cursor with its surroundings. */
+struct host_walk {
+	struct walk walk;
+	const struct host_tables *tables; /* borrowed */
+	host_read_fn *read;
+	void *context;
+	uint64_t *frames; /* room for walk.depth; borrowed */
+};
+
+static inline struct host_walk *host_of(const struct walk *w)
+{
+	return (struct host_walk *)((char *)(uintptr_t)w - offsetof(struct host_walk, walk));
+}
+
+#define read_user(w, to, addr) (host_of(w)->read(host_of(w)->context, (addr), (to), sizeof(*(to))))
+
+WALK_INLINE int env_mapping(const struct walk *w, __u32 number, struct unwind_mapping *ret)
+{
+	const struct host_tables *tables = host_of(w)->tables;
+
+	if (number >= tables->mappings)
+		return -1;
+	*ret = tables->mapping[number];
+	return 0;
+}
+
+WALK_INLINE int env_module(const struct walk *w, __u32 number, struct unwind_module *ret)
+{
+	const struct host_tables *tables = host_of(w)->tables;
+
+	if (number >= tables->modules)
+		return -1;
+	*ret = tables->module[number];
+	return 0;
+}
+
+WALK_INLINE const struct unwind_segment *env_segment(const struct walk *w, __u32 number)
+{
+	const struct host_tables *tables = host_of(w)->tables;
+
+	return number < tables->segments ? tables->segment[number] : NULL;
+}
+
+WALK_INLINE int env_rule(const struct walk *w, __u32 number, struct unwind_rule *ret)
+{
+	const struct host_tables *tables = host_of(w)->tables;
+
+	if (number >= tables->rules)
+		return -1;
+	*ret = tables->rule[number];
+	return 0;
+}
+
+WALK_INLINE int push(struct walk *w, __u64 pc)
+{
+	if (w->frames >= w->depth)
+		return -1;
+	host_of(w)->frames[w->frames++] = pc;
+	return 0;
+}
+
+/*
+ * Walk until the end; host_walk.walk.at is the leaf (or where another walk stopped). The end is in
+ * walk.end.
+ */
+void host_walk_native(struct host_walk *walk);
+
+/* What stands in a profile where a walk ended before the root: "no unwind rows". Never NULL. */
+const char *walk_end_text(enum walk_end end);
+/* Is a stack with this end complete? */
+int walk_end_whole(enum walk_end end);
