@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The walkers' environment inside the kernel. The cursor is the one in a CPU's scratch space. */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+#define WALK_INLINE static __always_inline
+#define WALK_UNROLL _Pragma("clang loop unroll(full)")
+
+#define read_user(w, to, addr) bpf_probe_read_user((to), sizeof(*(to)), (const void *)(addr))
+
+WALK_INLINE int env_mapping(const struct walk *w, __u32 number, struct unwind_mapping *ret)
+{
+	const struct unwind_mapping *mapping = bpf_map_lookup_elem(&mappings, &number);
+
+	if (!mapping)
+		return -1;
+	*ret = *mapping;
+	return 0;
+}
+
+WALK_INLINE int env_module(const struct walk *w, __u32 number, struct unwind_module *ret)
+{
+	const struct unwind_module *module = bpf_map_lookup_elem(&modules, &number);
+
+	if (!module)
+		return -1;
+	*ret = *module;
+	return 0;
+}
+
+WALK_INLINE const struct unwind_segment *env_segment(const struct walk *w, __u32 number)
+{
+	__u32 zero = 0;
+	void *segment = bpf_map_lookup_elem(&segments, &number);
+
+	return segment ? bpf_map_lookup_elem(segment, &zero) : 0;
+}
+
+WALK_INLINE int env_rule(const struct walk *w, __u32 number, struct unwind_rule *ret)
+{
+	const struct unwind_rule *rule = bpf_map_lookup_elem(&rules, &number);
+
+	if (!rule)
+		return -1;
+	*ret = *rule;
+	return 0;
+}
+
+WALK_INLINE int push(struct walk *w, __u64 pc)
+{
+	// The cursor is the first member of its scratch space.
+	struct scratch *scratch = (struct scratch *)w;
+	__u32 at = scratch->frame_base + w->frames;
+
+	if (w->frames >= w->depth)
+		return -1;
+	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = pc;
+	w->frames++;
+	return 0;
+}

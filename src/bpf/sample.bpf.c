@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One record for each tick: who, the kernel stack, the user stack. Worst case: 1,024 user frames (see
+ * unwind/native.h for the cost of one), 127 kernel frames by the kernel's own walker, a copy of
+ * copy_bytes_max bytes. The loop variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the tail-call
+ * variant walks TAIL_FRAMES frames a program, at most 33 programs a sample.
+ */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/maps.bpf.h"
+#include "unwind/native.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+enum {
+	USER_CS = 0x33,
+	TAIL_FRAMES = 8,
+	TAIL_CALLS = 32,
+	KERNEL_STACK_BYTES = 16384, /* THREAD_SIZE of x86-64; only the tail-call variant needs it */
+	CHUNK = 4096,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u32);
+} programs SEC(".maps");
+
+static __always_inline struct scratch *scratch_of_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+/* Is this task one that was asked for? */
+static __always_inline int wanted(__u32 pid, __u32 tid)
+{
+	if (!pid && !want_idle)
+		return 0;
+	if (own_pid && pid == own_pid)
+		return 0;
+	if (filter_pids && !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	if (filter_tids && !bpf_map_lookup_elem(&target_threads, &tid))
+		return 0;
+	return 1;
+}
+
+/* Who and when. */
+static __always_inline void fill_head(struct scratch *scratch, struct task_struct *task)
+{
+	struct sample *sample = &scratch->sample;
+	__u64 id = bpf_get_current_pid_tgid();
+
+	sample->time_ns = bpf_ktime_get_ns();
+	sample->pid = id >> 32;
+	sample->tid = (__u32)id;
+	sample->cpu = bpf_get_smp_processor_id();
+	sample->flags = 0;
+	sample->kernel_frames = 0;
+	sample->user_frames = 0;
+	sample->copy_bytes = 0;
+	sample->end = END_none;
+	sample->cgroup = bpf_get_current_cgroup_id();
+	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
+	scratch->frame_base = 0;
+	scratch->walk.frames = 0;
+}
+
+static __always_inline void fill_kernel(struct scratch *scratch, void *ctx)
+{
+	if (!want_kernel)
+		return;
+	long bytes = bpf_get_stack(ctx, scratch->data, SAMPLE_KERNEL_FRAMES * 8, 0);
+	if (bytes <= 0)
+		return;
+	scratch->sample.kernel_frames = (__u16)(bytes / 8);
+	scratch->frame_base = scratch->sample.kernel_frames;
+}
+
+/* The user's registers, wherever the tick hit: the cursor at the leaf. */
+static __always_inline void start_walk(struct scratch *scratch, const struct pt_regs *regs)
+{
+	struct walk *w = &scratch->walk;
+
+	w->at.pc = regs->ip;
+	w->at.sp = regs->sp;
+	w->at.fp = regs->bp;
+	w->at.reg[UNWIND_RAX] = regs->ax;
+	w->at.reg[UNWIND_RDX] = regs->dx;
+	w->at.reg[UNWIND_RCX] = regs->cx;
+	w->at.reg[UNWIND_RBX] = regs->bx;
+	w->at.reg[UNWIND_RSI] = regs->si;
+	w->at.reg[UNWIND_RDI] = regs->di;
+	w->at.reg[UNWIND_RBP] = regs->bp;
+	w->at.reg[UNWIND_RSP] = regs->sp;
+	w->at.reg[UNWIND_R8] = regs->r8;
+	w->at.reg[UNWIND_R9] = regs->r9;
+	w->at.reg[UNWIND_R10] = regs->r10;
+	w->at.reg[UNWIND_R11] = regs->r11;
+	w->at.reg[UNWIND_R12] = regs->r12;
+	w->at.reg[UNWIND_R13] = regs->r13;
+	w->at.reg[UNWIND_R14] = regs->r14;
+	w->at.reg[UNWIND_R15] = regs->r15;
+	w->flags = WALK_leaf;
+	w->depth = depth_max;
+	w->end = END_none;
+	w->in.start = w->in.end = 0;
+	w->mappings = 0;
+}
+
+/*
+ * Which mappings hold for the process. Zero: walk with them. An entry that is older than the
+ * process's last exec describes another program.
+ */
+static __always_inline int find_process(struct scratch *scratch)
+{
+	__u32 pid = scratch->sample.pid;
+	const struct process_entry *entry = bpf_map_lookup_elem(&processes, &pid);
+	const __u64 *exec_ns = bpf_map_lookup_elem(&exec_times, &pid);
+
+	if (!entry || (exec_ns && *exec_ns > entry->as_of_ns)) {
+		scratch->walk.end = END_unknown_process;
+		return -1;
+	}
+	scratch->walk.first_mapping = entry->first_mapping;
+	scratch->walk.mappings = entry->mappings;
+	return 0;
+}
+
+/* The registers of the interrupted code, user or kernel. */
+static __always_inline int read_tick(void *ctx, struct pt_regs *ret)
+{
+	const struct bpf_perf_event_data_kern *data = ctx;
+
+	return bpf_probe_read_kernel(ret, sizeof(*ret), BPF_CORE_READ(data, regs));
+}
+
+static __always_inline int in_kernel_code(const struct pt_regs *regs)
+{
+	return (regs->cs & 3) == 0;
+}
+
+/*
+ * Everything up to the walk. REGS are those of the tick, and become the user's; SAVED is where the kernel
+ * keeps them if the tick hit kernel code. Zero: there is a user stack to walk.
+ */
+static __always_inline int begin(struct scratch *scratch, struct task_struct *task,
+				 struct pt_regs *regs, const void *saved)
+{
+	int in_kernel = in_kernel_code(regs);
+
+	scratch->walk.end = END_kernel_thread;
+	if (in_kernel)
+		scratch->sample.flags |= SAMPLE_in_kernel;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return -1;
+	scratch->walk.end = END_no_user;
+	if (!want_user)
+		return -1;
+	scratch->walk.end = END_unreadable;
+	if (in_kernel && bpf_probe_read_kernel(regs, sizeof(*regs), saved))
+		return -1;
+	start_walk(scratch, regs);
+	if (in_kernel && (long)regs->orig_ax >= 0) {
+		scratch->sample.flags |= SAMPLE_in_syscall;
+		scratch->walk.flags |= WALK_call;
+	}
+	scratch->walk.end = END_compat;
+	if ((regs->cs & 0xffff) != USER_CS)
+		return -1;
+	scratch->walk.end = END_none;
+	scratch->walk.fs_base = BPF_CORE_READ(task, thread.fsbase);
+	return find_process(scratch);
+}
+
+/* May the host know more than the walk did? */
+static __always_inline int host_may_finish(__u32 end)
+{
+	return end == END_unknown_process || end == END_unknown_pc || end == END_not_loaded;
+}
+
+/* Copy the stack from the present stack pointer upwards, behind the frames. */
+static __always_inline void copy_stack(struct scratch *scratch, __u32 words)
+{
+	__u64 from = scratch->walk.at.sp;
+	__u32 copied = 0;
+
+	for (int i = 0; i < SAMPLE_COPY_BYTES / CHUNK + 1; i++) {
+		if (copied >= copy_bytes_max || copied > SAMPLE_COPY_BYTES)
+			break;
+		// Up to the end of the page: what lies behind may not be there.
+		__u32 size = CHUNK - ((__u32)(from + copied) & (CHUNK - 1));
+		__u32 at = (words & (SCRATCH_FRAME_WORDS - 1)) * 8 + copied;
+		if (at > SCRATCH_FRAME_WORDS * 8 + SAMPLE_COPY_BYTES)
+			break;
+		if (size > CHUNK || bpf_probe_read_user((char *)scratch->data + at, size,
+							(const void *)(from + copied))) {
+			scratch->sample.flags |= SAMPLE_copy_whole;
+			break;
+		}
+		copied += size;
+	}
+	scratch->sample.copy_bytes = copied;
+}
+
+/* Send what the scratch space holds. */
+static __always_inline void finish(struct scratch *scratch)
+{
+	struct sample *sample = &scratch->sample;
+	struct walk *w = &scratch->walk;
+	__u32 words = scratch->frame_base + w->frames;
+
+	sample->user_frames = w->frames;
+	sample->end = w->end;
+	if (host_may_finish(w->end)) {
+		sample->state = w->at;
+		if (w->flags & WALK_leaf)
+			sample->flags |= SAMPLE_leaf;
+		if (w->flags & WALK_call)
+			sample->flags |= SAMPLE_call;
+		copy_stack(scratch, words);
+	}
+	__u64 size = sizeof(*sample) + words * 8 + sample->copy_bytes;
+	if (size > sizeof(*sample) + sizeof(scratch->data))
+		return;
+	sample->size = size;
+	// The host polls; it is woken early only when the ring fills faster than it thought.
+	__u64 flags = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
+				      bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2
+			      ? BPF_RB_FORCE_WAKEUP
+			      : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&ring, sample, size, flags))
+		count(BPF_ring_full);
+}
+
+struct loop_context {
+	struct scratch *scratch;
+};
+
+static long walk_one(__u32 number, void *context)
+{
+	struct loop_context *loop = context;
+
+	return native_walk_one(&loop->scratch->walk);
+}
+
+SEC("perf_event")
+int sample_loop(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct pt_regs regs;
+
+	if (!wanted(id >> 32, (__u32)id))
+		return 0;
+	struct scratch *scratch = scratch_of_cpu();
+	if (!scratch || read_tick(ctx, &regs))
+		return 0;
+	count(BPF_samples);
+
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	fill_head(scratch, task);
+	fill_kernel(scratch, ctx);
+	if (!begin(scratch, task, &regs, (const void *)bpf_task_pt_regs(task))) {
+		struct loop_context loop = {scratch};
+		bpf_loop(SAMPLE_USER_FRAMES + 1, walk_one, &loop, 0);
+		if (scratch->walk.end == END_none)
+			scratch->walk.end = END_depth;
+	}
+	finish(scratch);
+	return 0;
+}
+
+/* The same without helpers that are younger than 5.10. */
+SEC("perf_event")
+int sample_tail(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct pt_regs regs;
+
+	if (!wanted(id >> 32, (__u32)id))
+		return 0;
+	struct scratch *scratch = scratch_of_cpu();
+	if (!scratch || read_tick(ctx, &regs))
+		return 0;
+	count(BPF_samples);
+
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	fill_head(scratch, task);
+	fill_kernel(scratch, ctx);
+	const char *stack = BPF_CORE_READ(task, stack);
+	if (!begin(scratch, task, &regs, stack + KERNEL_STACK_BYTES - sizeof(regs))) {
+		scratch->tail_calls = 0;
+		bpf_tail_call(ctx, &programs, 0);
+		scratch->walk.end = END_depth;
+	}
+	finish(scratch);
+	return 0;
+}
+
+SEC("perf_event")
+int walk_tail(void *ctx)
+{
+	struct scratch *scratch = scratch_of_cpu();
+
+	if (!scratch)
+		return 0;
+	for (int i = 0; i < TAIL_FRAMES; i++)
+		if (native_walk_one(&scratch->walk))
+			break;
+	if (scratch->walk.end == END_none && scratch->tail_calls++ < TAIL_CALLS) {
+		bpf_tail_call(ctx, &programs, 0);
+	}
+	if (scratch->walk.end == END_none)
+		scratch->walk.end = END_depth;
+	finish(scratch);
+	return 0;
+}
+
+/* A child runs its parent's program: it is known before its first instruction. */
+SEC("raw_tp/sched_process_fork")
+int follow_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx->args[0];
+	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	__u32 parent_pid = BPF_CORE_READ(parent, tgid), pid = BPF_CORE_READ(child, tgid);
+
+	if (pid == parent_pid) // a thread
+		return 0;
+	const __u32 *target = bpf_map_lookup_elem(&targets, &parent_pid);
+	if (target && *target & TARGET_children)
+		bpf_map_update_elem(&targets, &pid, target, BPF_ANY);
+
+	// Of an earlier process of this number.
+	bpf_map_delete_elem(&exec_times, &pid);
+	const struct process_entry *entry = bpf_map_lookup_elem(&processes, &parent_pid);
+	const __u64 *exec_ns = bpf_map_lookup_elem(&exec_times, &parent_pid);
+	if (!entry || (exec_ns && *exec_ns > entry->as_of_ns)) {
+		bpf_map_delete_elem(&processes, &pid);
+		return 0;
+	}
+	struct process_entry copy = *entry;
+	if (bpf_map_update_elem(&processes, &pid, &copy, BPF_ANY))
+		count(BPF_fork_full);
+	return 0;
+}
+
+/* From here on the process runs another program; what is known of it does not hold. */
+SEC("raw_tp/sched_process_exec")
+int follow_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&exec_times, &pid, &now_ns, BPF_ANY);
+	return 0;
+}
