@@ -33,3 +33,14 @@ struct error *array_reserve(void *array, size_t *room, size_t count, size_t more
 	*room = want;
 	return NULL;
 }
+
+struct error *array_new(void *array, size_t count, size_t size)
+{
+	// Of no items there is still an array: calloc() may give NULL for nothing.
+	void *new = calloc(count ? count : 1, size);
+
+	if (!new)
+		return error_oom();
+	memcpy(array, &new, sizeof(new));
+	return NULL;
+}

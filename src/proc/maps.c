@@ -124,7 +124,8 @@ static size_t unescape(char *text, size_t length)
 	return out;
 }
 
-/* Keep TEXT. One file has several mappings in a row, as a rule, so the last path may serve again. */
+/* Keep TEXT. As a rule one file has several mappings in a row, so the last path may serve again.
+ */
 static struct error *keep_path(struct maps *maps, const char *text, size_t length, const char **ret)
 {
 	const char *last = maps->count ? maps->map[maps->count - 1].path : "";

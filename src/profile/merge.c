@@ -24,20 +24,9 @@ static void merge_deinit(struct merge *merge)
 	free(merge->processes);
 }
 
-/* A table of COUNT ids, all 0. */
-static struct error *new_table(size_t count, uint32_t **ret)
-{
-	uint32_t *table = calloc(count ? count : 1, sizeof(*table));
-
-	if (!table)
-		return error_oom();
-	*ret = table;
-	return NULL;
-}
-
 static struct error *merge_strings(struct merge *merge)
 {
-	TRY(new_table(profile_strings(merge->from), &merge->strings));
+	TRY(ARRAY_NEW(merge->strings, profile_strings(merge->from)));
 	for (string_id id = 0; id < profile_strings(merge->from); id++) {
 		size_t length;
 		const char *text = profile_text(merge->from, id, &length);
@@ -48,7 +37,7 @@ static struct error *merge_strings(struct merge *merge)
 
 static struct error *merge_frames(struct merge *merge)
 {
-	TRY(new_table(profile_frames(merge->from), &merge->frames));
+	TRY(ARRAY_NEW(merge->frames, profile_frames(merge->from)));
 	for (frame_id id = 0; id < profile_frames(merge->from); id++) {
 		struct frame frame = *profile_frame_at(merge->from, id);
 		frame.function = merge->strings[frame.function];
@@ -61,7 +50,7 @@ static struct error *merge_frames(struct merge *merge)
 
 static struct error *merge_stacks(struct merge *merge)
 {
-	TRY(new_table(profile_stacks(merge->from), &merge->stacks));
+	TRY(ARRAY_NEW(merge->stacks, profile_stacks(merge->from)));
 	for (stack_id id = STACK_EMPTY + 1; id < profile_stacks(merge->from); id++)
 		TRY(profile_stack(merge->into, merge->stacks[profile_stack_parent(merge->from, id)],
 				  merge->frames[profile_stack_frame(merge->from, id)],
@@ -71,7 +60,7 @@ static struct error *merge_stacks(struct merge *merge)
 
 static struct error *merge_processes(struct merge *merge)
 {
-	TRY(new_table(profile_processes(merge->from), &merge->processes));
+	TRY(ARRAY_NEW(merge->processes, profile_processes(merge->from)));
 	for (uint32_t i = 0; i < profile_processes(merge->from); i++) {
 		struct process process = *profile_process_at(merge->from, i);
 		process.name = merge->strings[process.name];
