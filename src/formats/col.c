@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gProfiler's collapsed file, which its server reads as well: "# " and a JSON object, then lines
+ * of "container;comm;root;...;leaf COUNT", joined by newlines with none at the end.
+ *
+ * Keys stand in gProfiler's order. Metadata that the profile does not know is left out, except
+ * where gProfiler itself writes a null. The application index, which would be the first frame, is
+ * left out with its flag, as under --disable-application-metadata. flamegraph_html is null: the
+ * page is a file of its own, and a copy of it in here would be most of this one.
+ */
+#include "base/array.h"
+#include "base/clock.h"
+#include "formats/emit.h"
+#include "formats/format.h"
+#include "formats/text.h"
+
+static struct error *emit_containers(struct emit *emit, const struct profile *profile)
+{
+	_cleanup_free_ bool *met = NULL;
+	bool any = false;
+
+	TRY(ARRAY_NEW(met, profile_strings(profile)));
+	for (uint32_t i = 0; i < profile_processes(profile); i++)
+		met[profile_process_at(profile, i)->container] = true;
+	emit_array(emit, "containers");
+	for (string_id id = 1; id < profile_strings(profile); id++) {
+		if (!met[id])
+			continue;
+		format_emit_known(emit, NULL, profile, id);
+		any = true;
+	}
+	emit_array_end(emit);
+	emit_bool(emit, "container_names_enabled", any);
+	return NULL;
+}
+
+static void emit_sampling(struct emit *emit, const struct profile *profile)
+{
+	const struct session_facts *facts = profile_facts_const(profile);
+
+	format_emit_known(emit, "sampling_event", profile, facts->event);
+	if (!facts->rate_hz)
+		return;
+	emit_string(emit, "sampling_mode", "frequency");
+	emit_number(emit, "sampling_frequency", facts->rate_hz);
+}
+
+static void emit_metadata(struct emit *emit, const struct profile *profile)
+{
+	const struct session_facts *facts = profile_facts_const(profile);
+	char time[20];
+
+	emit_object(emit, "metadata");
+	format_emit_known(emit, "agent_version", profile, facts->version);
+	format_emit_known(emit, "kernel_release", profile, facts->kernel);
+	format_emit_known(emit, "kernel_version", profile, facts->kernel_build);
+	format_emit_known(emit, "system_name", profile, facts->system);
+	if (facts->cpus)
+		emit_number(emit, "processors", facts->cpus);
+	format_emit_known(emit, "hostname", profile, facts->host);
+	format_emit_known(emit, "system", profile, facts->system);
+	format_emit_known(emit, "hardware_type", profile, facts->machine);
+	if (facts->end_realtime_ns) {
+		clock_format_utc(facts->end_realtime_ns, time);
+		emit_string(emit, "current_time", time);
+	}
+	emit_string(emit, "profiling_mode", "cpu");
+	emit_sampling(emit, profile);
+	emit_object_end(emit);
+}
+
+static struct error *emit_header(struct emit *emit, const struct profile *profile)
+{
+	emit_object(emit, NULL);
+	TRY(emit_containers(emit, profile));
+	emit_metadata(emit, profile);
+	emit_object(emit, "metrics");
+	emit_null(emit, "cpu_avg");
+	emit_null(emit, "mem_avg");
+	emit_object_end(emit);
+	emit_array(emit, "application_metadata");
+	emit_null(emit, NULL);
+	emit_array_end(emit);
+	emit_bool(emit, "application_metadata_enabled", false);
+	emit_string(emit, "profiling_mode", "cpu");
+	emit_null(emit, "hwmetrics");
+	emit_null(emit, "htmlblob");
+	emit_null(emit, "flamegraph_html");
+	emit_sampling(emit, profile);
+	emit_object_end(emit);
+	return NULL;
+}
+
+struct error *col_write(const struct profile *profile, FILE *stream)
+{
+	static const struct text_form form = {.containers = true, .before = "\n", .after = ""};
+	struct emit emit = emit_to(stream, EMIT_ascii);
+
+	fputs("# ", stream);
+	TRY(emit_header(&emit, profile));
+	TRY(text_write(profile, &form, stream));
+	return format_finish(stream);
+}
