@@ -116,17 +116,27 @@ static void define_cfa(struct cfi_run *run, uint64_t reg, int64_t offset)
 	run->line.cfa.kind = reg < run->arch->registers ? UNWIND_CFA_reg : UNWIND_CFA_none;
 	run->line.cfa.base = (uint8_t)reg;
 	run->line.cfa.offset = offset;
+	run->line.cfa.stated_offset = offset;
 	run->line.cfa.aux = 0;
 	run->line.cfa.by_expression = false;
 }
 
-/* A new register or offset alone, which changes only what was register and offset before. */
-static struct error *change_cfa(struct cfi_run *run, uint64_t reg, int64_t offset)
+/*
+ * A new register alone. Behind an expression DWARF does not allow it, but assembly has it
+ * (libgcrypt's AVX2 ciphers), and the offset that counts there is the last one that was stated.
+ */
+static void change_cfa_register(struct cfi_run *run, uint64_t reg)
+{
+	define_cfa(run, reg, run->line.cfa.stated_offset);
+}
+
+/* A new offset alone, which an expression goes on hiding. */
+static void change_cfa_offset(struct cfi_run *run, int64_t offset)
 {
 	if (run->line.cfa.by_expression)
-		return bytes_error(&run->program, "changes a part of an expression");
-	define_cfa(run, reg, offset);
-	return NULL;
+		run->line.cfa.stated_offset = offset;
+	else
+		define_cfa(run, run->line.cfa.base, offset);
 }
 
 /* The CFA by a recognised expression. */
@@ -246,8 +256,10 @@ static struct error *cfa_op(struct cfi_run *run, uint8_t op)
 		return cfa_expression(run);
 	if (op != DW_CFA_def_cfa_offset && op != DW_CFA_def_cfa_offset_sf)
 		TRY(bytes_uleb(&run->program, &reg));
-	if (op == DW_CFA_def_cfa_register)
-		return change_cfa(run, reg, run->line.cfa.offset);
+	if (op == DW_CFA_def_cfa_register) {
+		change_cfa_register(run, reg);
+		return NULL;
+	}
 	if (op == DW_CFA_def_cfa || op == DW_CFA_def_cfa_offset) {
 		TRY(bytes_uleb(&run->program, &offset));
 		factored = (int64_t)offset;
@@ -257,8 +269,9 @@ static struct error *cfa_op(struct cfi_run *run, uint8_t op)
 			return bytes_error(&run->program, "offset over 64 bits");
 	}
 	if (op == DW_CFA_def_cfa_offset || op == DW_CFA_def_cfa_offset_sf)
-		return change_cfa(run, reg, factored);
-	define_cfa(run, reg, factored);
+		change_cfa_offset(run, factored);
+	else
+		define_cfa(run, reg, factored);
 	return NULL;
 }
 

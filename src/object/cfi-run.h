@@ -31,6 +31,7 @@ struct cfi_line {
 		uint8_t base;
 		bool by_expression;
 		int64_t offset, aux;
+		int64_t stated_offset; /* of the last instruction that gave one */
 	} cfa;
 	struct cfi_saved fp, ra;
 };
