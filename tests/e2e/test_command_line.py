@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words in, exit status and one clear line out."""
+import re
+
+import pytest
+
+
+def commands(cairn):
+    text = cairn.run("help").stdout
+    section = text.split("Commands:\n", 1)[1].split("\n\n", 1)[0]
+    found = re.findall(r"^  ([a-z][a-z-]*) ", section, re.M)
+    assert {"doctor", "help"} <= set(found)
+    return found
+
+
+def test_the_version_is_one_line(cairn):
+    result = cairn.run("--version")
+    assert result.returncode == 0
+    assert re.fullmatch(r"cairn \d+\.\d+\.\d+\n", result.stdout)
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"], ["-h"]])
+def test_help_lists_the_commands(cairn, words):
+    result = cairn.run(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Usage: cairn COMMAND" in result.stdout
+
+
+def test_help_of_a_command_is_the_same_by_every_way(cairn):
+    for name in commands(cairn):
+        ways = [cairn.run("help", name), cairn.run(name, "--help"), cairn.run(name, "-h")]
+        assert [way.returncode for way in ways] == [0, 0, 0]
+        assert f"Usage: cairn {name}" in ways[0].stdout
+        assert ways[0].stdout == ways[1].stdout == ways[2].stdout
+        assert max(map(len, ways[0].stdout.split("\n"))) <= 100
+
+
+@pytest.mark.parametrize("words, said", [
+    (["docter"], "cairn: docter: no such command; did you mean doctor?"),
+    (["xyzzy"], "cairn: xyzzy: no such command"),
+    (["doctor", "--breif"], "cairn: doctor: --breif: no such option; did you mean --brief?"),
+    (["doctor", "-x"], "cairn: doctor: -x: no such option"),
+    (["doctor", "--debug"], "cairn: doctor: --debug: needs a value"),
+    (["doctor", "--brief=1"], "cairn: doctor: --brief: takes no value"),
+    (["doctor", "17"], "cairn: doctor: 17: takes options only"),
+    (["help", "xyzzy"], "cairn: help: xyzzy: no such command"),
+    (["help", "--completions", "tcsh"], "cairn: help: --completions tcsh: allowed is bash, fish or zsh"),
+    (["help", "doctor", "help"], "cairn: help: help: one too many"),
+])
+def test_wrong_words_are_named_and_end_with_2(cairn, words, said):
+    result = cairn.run(*words)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    lines = result.stderr.split("\n")
+    assert lines[0].startswith(said)
+    assert lines[1].startswith("Try: cairn help")
+
+
+def test_options_come_from_the_environment_too(cairn):
+    whole, brief = cairn.run("doctor"), cairn.run("doctor", env={"CAIRN_BRIEF": "yes"})
+    assert len(brief.stdout.split("\n")) < len(whole.stdout.split("\n"))
+    wrong = cairn.run("doctor", env={"CAIRN_BRIEF": "perhaps"})
+    assert wrong.returncode == 2
+    assert "CAIRN_BRIEF=perhaps: a flag is yes, true, 1, no, false or 0" in wrong.stderr
+
+
+def test_an_argument_cannot_write_to_the_terminal(cairn):
+    result = cairn.run("\x1b[31mred\n")
+    assert result.returncode == 2
+    assert "\x1b" not in result.stderr
+    assert "\\x1b[31mred\\x0a" in result.stderr
+
+
+def test_a_full_disk_is_a_failure(cairn):
+    result = cairn.run(before=["sh", "-c", 'exec "$0" "$@" >/dev/full'])
+    assert result.returncode == 1
+    assert "write standard output: No space left on device" in result.stderr
