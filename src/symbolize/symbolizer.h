@@ -20,15 +20,28 @@
  */
 typedef int symbolizer_open_fn(void *context, uint32_t pid, const char *path);
 
+/*
+ * What is opened is checked here to be a regular file and the right one; that opening does not
+ * block (a FIFO where a debug file should be: O_NONBLOCK) and that a perf map belongs to the
+ * process's user or to root is for the opener to see to.
+ */
 struct symbolizer_options {
 	symbolizer_open_fn *open; /* NULL: no separate debug files, no perf maps */
 	void *context;
-	bool lines;      /* DWARF lines and inlined calls */
-	bool debuginfod; /* ask the servers of DEBUGINFOD_URLS; off unless the user asked */
+	bool lines;       /* DWARF lines and inlined calls */
+	bool debuginfod;  /* ask the servers of DEBUGINFOD_URLS; off unless the user asked */
+	size_t max_bytes; /* of tables held at one time; 0: one of SYMBOLIZER_… */
 };
 
-/* One name of a frame. Strings are owned by the symbolizer (or its object) and live as long as it
- * does. */
+/*
+ * Tables beyond max_bytes are dropped, the least recently used first, and read again when needed.
+ * Asking object by object keeps that from happening often. libelf and libdw hold all debug sections
+ * of a file that lines are read from, so that lines need more.
+ */
+enum { SYMBOLIZER_BYTES = 32 << 20, SYMBOLIZER_LINES_BYTES = 256 << 20 };
+
+/* One name of a frame. Strings are owned by the symbolizer and live until symbolizer_trim() or
+ * symbolizer_free(). */
 struct symbol {
 	enum frame_kind kind;
 	bool inlined;         /* this call was inlined into the next entry */
@@ -40,25 +53,49 @@ struct symbol {
 	bool identified;      /* a name, or at least where the function begins */
 };
 
-enum {
-	SYMBOLS_MAX = 64
-}; /* inlined calls in one frame; what is beyond is dropped from the inside */
+/* Inlined calls in one frame; what is beyond is dropped from the inside. */
+enum { SYMBOLS_MAX = 64 };
 
 struct symbolizer;
 struct symbol_object; /* symbols of one object: opened once, however many processes map it */
 
 struct error *symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret);
 void symbolizer_free(struct symbolizer *symbolizer);
+static inline void cleanup_symbolizer(struct symbolizer **symbolizer)
+{
+	symbolizer_free(*symbolizer);
+}
+#define _cleanup_symbolizer_ _cleanup_(cleanup_symbolizer)
 
 /*
- * The symbols of OBJECT (borrowed; must outlive the symbolizer). PATH is what the process calls the
- * file: shown for frames without a name, and searched beside for a .gnu_debuglink. ROWS (borrowed,
- * may be NULL) tells where functions begin when there is no symbol. Tables are read at the first
- * symbolize_object(), not here. PID: whose root to look in.
+ * A session is symbolized: give back all names and tables of objects, and the maps of processes
+ * that were not asked about since the last call. Kernel symbols stay, and every struct
+ * symbol_object stays valid.
+ */
+void symbolizer_trim(struct symbolizer *symbolizer);
+
+/* Memory held by tables, without the names that were handed out. */
+size_t symbolizer_bytes(const struct symbolizer *symbolizer);
+
+/* Where an object was met. */
+struct symbol_place {
+	const char *path;        /* what the process calls the file */
+	uint32_t pid;            /* whose root to look in */
+	const struct rows *rows; /* borrowed like the object; NULL: starts are not known */
+};
+
+/*
+ * The symbols of OBJECT (borrowed; must outlive RET). The path of PLACE is shown for frames without
+ * a name, and searched beside for a .gnu_debuglink; its rows tell where functions begin when there
+ * is no symbol. Tables are read at the first symbolize_object(), not here; object_release() is
+ * called on OBJECT when they have been read or are dropped. Asking again about the same OBJECT
+ * gives the same RET.
  */
 struct error *symbolizer_object(struct symbolizer *symbolizer, struct object *object,
-				const struct rows *rows, const char *path, uint32_t pid,
-				struct symbol_object **ret);
+				const struct symbol_place *place, struct symbol_object **ret);
+
+/* OBJECT is about to be freed: forget it. symbolizer_free() does it for all that are left. */
+void symbol_object_free(struct symbol_object *object);
 
 /*
  * Names at object address ADDR, innermost (inlined) first. RETURN_ADDRESS: ADDR is behind a call,
@@ -68,19 +105,36 @@ struct error *symbolizer_object(struct symbolizer *symbolizer, struct object *ob
 struct error *symbolize_object(struct symbol_object *object, uint64_t addr, bool return_address,
 			       struct symbol ret[SYMBOLS_MAX], size_t *ret_count);
 
-/* Kernel text, modules and BPF programs, from /proc/kallsyms (or a file like it) behind FD,
- * borrowed. NULL file name unless known. */
+/*
+ * Kernel text, modules and BPF programs, from /proc/kallsyms (or a file like it) behind FD,
+ * borrowed. Replaces what was loaded before. Where the kernel hides addresses nothing is loaded,
+ * which is no failure.
+ */
 struct error *symbolizer_load_kernel(struct symbolizer *symbolizer, int fd);
-/* One name; "[unknown kernel]" style text when kallsyms hid the addresses. */
+
+/* How many kernel functions are known; 0: none was loaded, or addresses are hidden. */
+size_t symbolizer_kernel_count(const struct symbolizer *symbolizer);
+
+/* One name; "[kernel]" when addresses are hidden or PC lies in no known function. A module's
+ * function is named like the kernel's own. */
 struct error *symbolize_kernel(struct symbolizer *symbolizer, uint64_t pc, struct symbol *ret);
 
+/* A pc in code that belongs to no object. */
+struct symbol_jit {
+	uint32_t pid;
+	uint32_t ns_pid; /* as the process itself knows it: the PID of /tmp/perf-PID.map */
+	uint64_t pc;
+	uint64_t time_ns; /* of the sample, CLOCK_MONOTONIC; 0, or a time to come: now */
+};
+
 /*
- * Code without an object: perf map (/tmp/perf-PID.map, PID as the process itself knows it: NS_PID)
- * and jitdump files of process PID. Maps are read again when they have grown. RET as above with
- * KIND_jit; "[jit]" when there is no name.
+ * Its name by the jitdump files loaded for the process, then by its perf map. A perf map that was
+ * read after the sample, or within the last tenth of a second, is not looked at again; a jitdump
+ * name must have been there at the time. RET is KIND_jit; "[jit]" when there is no name.
  */
-struct error *symbolize_jit(struct symbolizer *symbolizer, uint32_t pid, uint32_t ns_pid,
-			    uint64_t pc, uint64_t time_ns, struct symbol *ret);
-/* A jitdump file that PID mapped: read from FD (borrowed) now. */
+struct error *symbolize_jit(struct symbolizer *symbolizer, const struct symbol_jit *at,
+			    struct symbol *ret);
+
+/* A jitdump file that PID mapped: read from FD (borrowed) now, or what it has grown by since. */
 struct error *symbolizer_load_jitdump(struct symbolizer *symbolizer, uint32_t pid, int fd,
 				      const char *name);
