@@ -51,6 +51,8 @@ struct sample {
 	__u32 flags; /* enum sample_flag */
 	__u16 kernel_frames, user_frames;
 	__u32 copy_bytes;
+	__u32 copy_hole; /* so many bytes at the copy's begin could not be read and are zero */
+	__u32 unused;
 	__u32 end;    /* enum walk_end of the user stack */
 	__u64 cgroup; /* id of the task's cgroup */
 	char comm[SAMPLE_COMM];

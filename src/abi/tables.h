@@ -15,7 +15,7 @@ enum {
  * child before the child runs, so a child is known from its first instruction on.
  */
 struct process_entry {
-	__u64 as_of_ns;     /* the entry reflects every exec up to this time (CLOCK_MONOTONIC) */
+	__u64 as_of_ns;      /* the entry reflects every exec up to this time (CLOCK_MONOTONIC) */
 	__u32 first_mapping; /* in the table of mappings */
 	__u32 mappings;
 };
@@ -28,8 +28,8 @@ enum target_flag {
 
 /* Counters of the BPF side, per CPU. */
 enum bpf_counter {
-	BPF_samples,         /* ticks that hit a task asked for */
-	BPF_ring_full,       /* records that found the ring full */
-	BPF_fork_full,       /* children that found the table of processes full */
+	BPF_samples,   /* ticks that hit a task asked for */
+	BPF_ring_full, /* records that found the ring full */
+	BPF_fork_full, /* children that found the table of processes full */
 	BPF_COUNTERS = 8,
 };

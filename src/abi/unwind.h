@@ -120,6 +120,7 @@ struct unwind_mapping {
 enum {
 	UNWIND_MODULE_none = 0,      /* nothing is known of the code here */
 	UNWIND_MODULE_frame_ptr = 1, /* walk by frame pointer: JIT code, objects without any rows */
-	UNWIND_MODULE_no_walker = 2, /* made at run time by a runtime that keeps no frame pointers */
+	UNWIND_MODULE_no_walker =
+		2, /* made at run time by a runtime that keeps no frame pointers */
 	UNWIND_MODULE_first = 3,
 };

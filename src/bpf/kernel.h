@@ -11,8 +11,8 @@
 #define CORE __attribute__((preserve_access_index))
 
 /*
- * User registers as the kernel saves them on entry. The order is ABI, so it is read whole. CS is 16 bits
- * wide: with FRED other things are above it (Linux 14619d912b65, 6.9).
+ * User registers as the kernel saves them on entry. The order is ABI, so it is read whole. CS is
+ * 16 bits wide: with FRED other things are above it (Linux 14619d912b65, 6.9).
  */
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
@@ -31,6 +31,7 @@ struct task_struct {
 	int pid, tgid;
 	unsigned int flags;
 	void *stack;
+	void *mm;
 	struct task_struct *group_leader;
 	struct thread_struct thread;
 	char comm[16];

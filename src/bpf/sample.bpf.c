@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One record for each tick: who, the kernel stack, the user stack. Worst case: 1,024 user frames (see
- * unwind/native.h for the cost of one), 127 kernel frames by the kernel's own walker, a copy of
- * copy_bytes_max bytes. The loop variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the tail-call
- * variant walks TAIL_FRAMES frames a program, at most 33 programs a sample.
+ * One record for each tick: who, the kernel stack, the user stack. Worst case: 1,024 user frames
+ * (see unwind/native.h for the cost of one), 127 kernel frames by the kernel's own walker, a copy
+ * of copy_bytes_max bytes. The loop variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the
+ * tail-call variant walks TAIL_FRAMES frames a program, at most 33 programs a sample.
  */
 #include "bpf/kernel.h"
 
@@ -65,10 +65,13 @@ static __always_inline void fill_head(struct scratch *scratch, struct task_struc
 	sample->kernel_frames = 0;
 	sample->user_frames = 0;
 	sample->copy_bytes = 0;
+	sample->copy_hole = 0;
+	sample->unused = 0;
 	sample->end = END_none;
 	sample->cgroup = bpf_get_current_cgroup_id();
 	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
 	scratch->frame_base = 0;
+	scratch->syscall = -1;
 	scratch->walk.frames = 0;
 }
 
@@ -147,8 +150,8 @@ static __always_inline int in_kernel_code(const struct pt_regs *regs)
 }
 
 /*
- * Everything up to the walk. REGS are those of the tick, and become the user's; SAVED is where the kernel
- * keeps them if the tick hit kernel code. Zero: there is a user stack to walk.
+ * Everything up to the walk. REGS are those of the tick, and become the user's; SAVED is where the
+ * kernel keeps them if the tick hit kernel code. Zero: there is a user stack to walk.
  */
 static __always_inline int begin(struct scratch *scratch, struct task_struct *task,
 				 struct pt_regs *regs, const void *saved)
@@ -163,13 +166,17 @@ static __always_inline int begin(struct scratch *scratch, struct task_struct *ta
 	scratch->walk.end = END_no_user;
 	if (!want_user)
 		return -1;
+	// exit has given the address space back already.
+	scratch->walk.end = END_no_stack;
+	if (!BPF_CORE_READ(task, mm))
+		return -1;
 	scratch->walk.end = END_unreadable;
 	if (in_kernel && bpf_probe_read_kernel(regs, sizeof(*regs), saved))
 		return -1;
 	start_walk(scratch, regs);
 	if (in_kernel && (long)regs->orig_ax >= 0) {
 		scratch->sample.flags |= SAMPLE_in_syscall;
-		scratch->walk.flags |= WALK_call;
+		scratch->syscall = regs->orig_ax;
 	}
 	scratch->walk.end = END_compat;
 	if ((regs->cs & 0xffff) != USER_CS)
@@ -199,14 +206,39 @@ static __always_inline void copy_stack(struct scratch *scratch, __u32 words)
 		__u32 at = (words & (SCRATCH_FRAME_WORDS - 1)) * 8 + copied;
 		if (at > SCRATCH_FRAME_WORDS * 8 + SAMPLE_COPY_BYTES)
 			break;
-		if (size > CHUNK || bpf_probe_read_user((char *)scratch->data + at, size,
-							(const void *)(from + copied))) {
-			scratch->sample.flags |= SAMPLE_copy_whole;
+		if (size > CHUNK)
 			break;
+		if (bpf_probe_read_user((char *)scratch->data + at, size,
+					(const void *)(from + copied))) {
+			if (i > 0) {
+				scratch->sample.flags |= SAMPLE_copy_whole;
+				break;
+			}
+			// The page of the stack pointer itself may be about to be faulted in.
+			scratch->sample.copy_hole = size;
 		}
 		copied += size;
 	}
 	scratch->sample.copy_bytes = copied;
+}
+
+/*
+ * exec takes the old program's memory away before it is done. The registers are still those of the
+ * caller, whose stack does not exist any more.
+ */
+static __always_inline void check_exec(struct scratch *scratch)
+{
+	struct walk *w = &scratch->walk;
+
+	if (scratch->syscall != ARCH_EXECVE && scratch->syscall != ARCH_EXECVEAT)
+		return;
+	if (w->frames > 1 || w->end == END_root)
+		return;
+	__u64 word;
+	if (!bpf_probe_read_user(&word, sizeof(word), (const void *)w->at.sp))
+		return;
+	w->frames = 0;
+	w->end = END_no_stack;
 }
 
 /* Send what the scratch space holds. */
@@ -214,8 +246,9 @@ static __always_inline void finish(struct scratch *scratch)
 {
 	struct sample *sample = &scratch->sample;
 	struct walk *w = &scratch->walk;
-	__u32 words = scratch->frame_base + w->frames;
 
+	check_exec(scratch);
+	__u32 words = scratch->frame_base + w->frames;
 	sample->user_frames = w->frames;
 	sample->end = w->end;
 	if (host_may_finish(w->end)) {

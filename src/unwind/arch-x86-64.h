@@ -28,6 +28,9 @@ enum {
 			UNWIND_RAX, UNWIND_RCX, UNWIND_RSP                                         \
 	}
 
+/* System calls that replace the program, and free its stack while they run. */
+enum { ARCH_EXECVE = 59, ARCH_EXECVEAT = 322 };
+
 /* Where a function that keeps a frame pointer is, told by the instruction about to run. */
 enum arch_position {
 	ARCH_body,   /* the frame pointer is this function's */

@@ -138,10 +138,13 @@ WALK_INLINE enum walk_end native_frame_pointer(struct walk *w, const struct unwi
 	return END_none;
 }
 
-/* Move to the caller that has PC, SP and FP. A caller's frame lies above its callee's. */
+/*
+ * Move to the caller that has PC, SP and FP. A caller's frame lies above its callee's; only a leaf
+ * may have taken its return address off the stack already (vfork).
+ */
 WALK_INLINE enum walk_end native_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 fp)
 {
-	if (sp <= w->at.sp || (sp & 7))
+	if (sp < w->at.sp + (w->flags & WALK_leaf ? 0 : 8) || (sp & 7))
 		return END_bad_frame;
 	// A return address of zero is how a start routine marks that nobody called it.
 	if (!pc)

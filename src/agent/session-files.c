@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing and rotating session files. When a session ends is the command's business. */
+#include "agent/session-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "formats/format.h"
+
+/* Make PATH and what is missing above it. */
+static struct error *make_directories(const char *path)
+{
+	_cleanup_free_ char *copy = NULL;
+
+	TRY(str_copy(&copy, path));
+	for (char *at = copy + 1; *copy; at++) {
+		if (*at && *at != '/')
+			continue;
+		char was = *at;
+		*at = 0;
+		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+			return error_errno("make directory %s", copy);
+		*at = was;
+		if (!was)
+			break;
+	}
+	return NULL;
+}
+
+struct error *session_files_check(const struct session_files *files)
+{
+	struct stat st;
+
+	TRY(make_directories(files->directory));
+	if (stat(files->directory, &st) < 0)
+		return error_errno("output directory %s", files->directory);
+	if (!S_ISDIR(st.st_mode))
+		return error_new("output directory %s: not a directory", files->directory);
+	if (access(files->directory, W_OK | X_OK) < 0)
+		return error_errno("output directory %s", files->directory);
+	return NULL;
+}
+
+/*
+ * What LINK in the directory points at, if that is a plain name of ours: "profile_...". ""
+ * otherwise.
+ */
+static void read_link(const char *link, char ret[NAME_MAX + 1])
+{
+	ssize_t length = readlink(link, ret, NAME_MAX);
+
+	ret[length > 0 ? length : 0] = 0;
+	if (!str_starts(ret, "profile_") || strchr(ret, '/'))
+		ret[0] = 0;
+}
+
+/* Make LINK point at NAME; it never points at nothing in between. */
+static struct error *replace_link(const char *link, const char *name)
+{
+	_cleanup_free_ char *temporary = NULL;
+
+	TRY(str_format(&temporary, "%s.tmp", link));
+	// One left by a run that was killed.
+	if (unlink(temporary) < 0 && errno != ENOENT)
+		return error_errno("remove %s", temporary);
+	if (symlink(name, temporary) < 0)
+		return error_errno("link %s", temporary);
+	if (rename(temporary, link) < 0)
+		return error_errno("link %s", link);
+	return NULL;
+}
+
+/*
+ * Write PROFILE as FORMAT_NAME to profile_<TIME>, point LINK_NAME at it, and drop the one before
+ * if asked to.
+ */
+static struct error *write_one(const struct session_files *files, const struct profile *profile,
+			       const char *format_name, const char *link_name, char **ret_path)
+{
+	const struct format *format = format_find(format_name);
+	_cleanup_(file_writer_deinit) struct file_writer writer = FILE_WRITER_INIT;
+	_cleanup_free_ char *path = NULL, *link = NULL, *old = NULL;
+	char time[20], before[NAME_MAX + 1];
+
+	clock_format_utc(profile_facts_const(profile)->end_realtime_ns, time);
+	TRY(str_format(&path, "%s/profile_%s%s", files->directory, time, format->suffix));
+	TRY(str_format(&link, "%s/%s", files->directory, link_name));
+	TRY(file_writer_open(path, &writer));
+	TRY(format->write(profile, writer.stream));
+	TRY(file_writer_commit(&writer));
+
+	const char *name = strrchr(path, '/') + 1;
+	read_link(link, before);
+	TRY(replace_link(link, name));
+	if (files->rotate && before[0] && strcmp(before, name)) {
+		TRY(str_format(&old, "%s/%s", files->directory, before));
+		if (unlink(old) < 0 && errno != ENOENT)
+			return error_errno("remove %s", old);
+	}
+	*ret_path = take(path);
+	return NULL;
+}
+
+struct error *session_files_write(const struct session_files *files, const struct profile *profile,
+				  char **ret_col)
+{
+	_cleanup_free_ char *col = NULL, *html = NULL;
+
+	TRY(write_one(files, profile, "col", "last_profile.col", &col));
+	if (files->flamegraph)
+		TRY(write_one(files, profile, "html", "last_flamegraph.html", &html));
+	*ret_col = take(col);
+	return NULL;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From numbers to names. How an address gets its name is symbolize/'s business. */
+#define LOG_DOMAIN "naming"
+#include "capture/naming.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "abi/ends.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "capture/stacks.h"
+#include "proc/process.h"
+#include "proc/root.h"
+#include "symbolize/symbolizer.h"
+#include "unwind/env-host.h"
+
+enum { NAMES_MAX = 64 << 20 };
+
+/* The frames that one frame of numbers becomes, outermost first, in naming.names. */
+struct named {
+	size_t first, count;
+};
+
+struct naming {
+	const struct profile *numbers;
+	struct objects *objects;
+	struct profile *profile;
+	struct symbolizer *symbolizer;
+	struct symbol_object **symbols; /* by object number; NULL: not asked for yet */
+	struct rows *starts;            /* by object number; they live as long as the symbolizer */
+	uint32_t *ns_pids;              /* by process; 0: not asked for yet */
+	struct named *named;            /* by frame of numbers */
+	frame_id *names;
+	size_t name_count, name_room;
+};
+
+/* Perf maps and debug files: a file of the target's owner or root's, below the target's root. */
+static int open_for_symbols(void *context, uint32_t pid, const char *path)
+{
+	enum root_outcome outcome;
+	int fd = -1;
+	struct error *err = root_open((pid_t)pid, path, &outcome, &fd);
+
+	if (err) {
+		log_debug("%s", error_text(err));
+		error_free(
+			err); // no such file is the usual case, and no descriptor left ends alike
+		return -1;
+	}
+	return outcome == ROOT_opened ? fd : -1;
+}
+
+static void naming_deinit(struct naming *naming)
+{
+	symbolizer_free(naming->symbolizer);
+	for (uint32_t i = 0; naming->starts && i < objects_count(naming->objects); i++)
+		rows_deinit(&naming->starts[i]);
+	free(naming->starts);
+	free(naming->symbols);
+	free(naming->ns_pids);
+	free(naming->named);
+	free(naming->names);
+	profile_free(naming->profile);
+}
+
+static struct error *load_kernel(struct naming *naming)
+{
+	_cleanup_close_ int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL; // no names for kernel frames, which then say so themselves
+	return symbolizer_load_kernel(naming->symbolizer, fd);
+}
+
+static struct error *start(struct naming *naming, const struct naming_options *options)
+{
+	struct symbolizer_options how = {
+		.open = open_for_symbols,
+		.lines = options->lines,
+		.debuginfod = options->debuginfod,
+	};
+	uint32_t objects = objects_count(naming->objects);
+	size_t processes = profile_processes(naming->numbers);
+	size_t frames = profile_frames(naming->numbers);
+
+	TRY(symbolizer_new(&how, &naming->symbolizer));
+	TRY(load_kernel(naming));
+	naming->symbols = calloc(objects + 1, sizeof(*naming->symbols));
+	naming->starts = calloc(objects + 1, sizeof(*naming->starts));
+	naming->ns_pids = calloc(processes + 1, sizeof(*naming->ns_pids));
+	naming->named = calloc(frames + 1, sizeof(*naming->named));
+	if (!naming->symbols || !naming->starts || !naming->ns_pids || !naming->named)
+		return error_oom();
+	return profile_new(NULL, &naming->profile);
+}
+
+static struct error *add_name(struct naming *naming, const struct frame *frame)
+{
+	frame_id id;
+
+	TRY(profile_frame(naming->profile, frame, &id));
+	TRY(ARRAY_RESERVE(naming->names, naming->name_room, naming->name_count, 1, NAMES_MAX,
+			  "names"));
+	naming->names[naming->name_count++] = id;
+	return NULL;
+}
+
+static struct error *text_id(struct naming *naming, const char *text, string_id *ret)
+{
+	if (!text) {
+		*ret = 0;
+		return NULL;
+	}
+	return profile_string(naming->profile, text, strlen(text), ret);
+}
+
+/* One symbol as a frame of PATH (NULL: no object). */
+static struct error *add_symbol(struct naming *naming, const struct symbol *symbol,
+				const char *path)
+{
+	struct frame frame = {
+		.kind = symbol->kind,
+		.inlined = symbol->inlined,
+		.line = symbol->line,
+		.offset = symbol->start,
+	};
+
+	TRY(text_id(naming, symbol->function, &frame.function));
+	TRY(text_id(naming, symbol->file, &frame.file));
+	TRY(text_id(naming, path, &frame.object));
+	return add_name(naming, &frame);
+}
+
+static struct error *add_text(struct naming *naming, enum frame_kind kind, const char *text)
+{
+	struct symbol symbol = {.kind = kind, .function = text};
+
+	return add_symbol(naming, &symbol, NULL);
+}
+
+/* The symbols of object NUMBER, opened at its first frame. */
+static struct error *symbols_of(struct naming *naming, uint32_t number, struct symbol_object **ret)
+{
+	struct object *object = objects_object(naming->objects, number);
+
+	if (!naming->symbols[number] && object) {
+		TRY(objects_starts(naming->objects, number, &naming->starts[number]));
+		struct symbol_place place = {
+			.path = objects_path(naming->objects, number),
+			.pid = objects_pid(naming->objects, number),
+			.rows = &naming->starts[number],
+		};
+		TRY(symbolizer_object(naming->symbolizer, object, &place,
+				      &naming->symbols[number]));
+	}
+	*ret = naming->symbols[number];
+	return NULL;
+}
+
+static struct error *name_native(struct naming *naming, const struct frame *number)
+{
+	uint32_t object = stacks_frame_number(number);
+	const char *path = objects_path(naming->objects, object);
+	struct symbol symbols[SYMBOLS_MAX];
+	struct symbol_object *from;
+	_cleanup_free_ char *text = NULL;
+	size_t count;
+
+	TRY(symbols_of(naming, object, &from));
+	if (!from) {
+		TRY(str_format(&text, "(%s)", path));
+		return add_text(naming, KIND_native, text);
+	}
+	TRY(symbolize_object(from, number->offset, stacks_frame_call(number), symbols, &count));
+	while (count-- > 0)
+		TRY(add_symbol(naming, &symbols[count], path));
+	return NULL;
+}
+
+/*
+ * What process number PROCESS calls itself: its pid in its own namespace, which names its perf
+ * map.
+ */
+static uint32_t ns_pid_of(struct naming *naming, uint32_t process, uint32_t pid)
+{
+	struct process_status status;
+	enum process_look look;
+
+	if (naming->ns_pids[process])
+		return naming->ns_pids[process];
+	struct error *err = process_read_status((pid_t)pid, &look, &status);
+	bool known = !err && look == PROCESS_there && status.ns_count;
+	error_free(err); // gone: the map may be there all the same, under the number we know
+	naming->ns_pids[process] = known ? (uint32_t)status.ns_pid[status.ns_count - 1] : pid;
+	return naming->ns_pids[process];
+}
+
+static struct error *name_jit(struct naming *naming, const struct frame *number)
+{
+	uint32_t process = stacks_frame_number(number);
+	uint32_t pid = profile_process_at(naming->numbers, process)->pid;
+	struct symbol symbol;
+
+	if (number->inlined)
+		return add_text(naming, KIND_native, "[unknown code]");
+	struct symbol_jit at = {
+		.pid = pid,
+		.ns_pid = ns_pid_of(naming, process, pid),
+		.pc = number->offset - stacks_frame_call(number),
+	};
+	TRY(symbolize_jit(naming->symbolizer, &at, &symbol));
+	return add_symbol(naming, &symbol, NULL);
+}
+
+static struct error *name_kernel(struct naming *naming, const struct frame *number)
+{
+	struct symbol symbol;
+
+	TRY(symbolize_kernel(naming->symbolizer, number->offset - stacks_frame_call(number),
+			     &symbol));
+	return add_symbol(naming, &symbol, NULL);
+}
+
+static struct error *name_cut(struct naming *naming, const struct frame *number)
+{
+	_cleanup_free_ char *text = NULL;
+
+	TRY(str_format(&text, "[cut: %s]", walk_end_text((enum walk_end)number->offset)));
+	return add_text(naming, KIND_cut, text);
+}
+
+static struct error *name_frame(struct naming *naming, frame_id id)
+{
+	const struct frame *number = profile_frame_at(naming->numbers, id);
+	struct named *named = &naming->named[id];
+
+	named->first = naming->name_count;
+	if (number->kind == KIND_native)
+		TRY(name_native(naming, number));
+	else if (number->kind == KIND_jit)
+		TRY(name_jit(naming, number));
+	else if (number->kind == KIND_kernel)
+		TRY(name_kernel(naming, number));
+	else
+		TRY(name_cut(naming, number));
+	named->count = naming->name_count - named->first;
+	return NULL;
+}
+
+/* Stacks of numbers to stacks of names; RET is by stack of numbers, the caller frees it. */
+static struct error *name_stacks(struct naming *naming, stack_id **ret)
+{
+	size_t count = profile_stacks(naming->numbers);
+	_cleanup_free_ stack_id *stacks = calloc(count, sizeof(*stacks));
+
+	if (!stacks)
+		return error_oom();
+	stacks[STACK_EMPTY] = STACK_EMPTY;
+	for (stack_id i = STACK_EMPTY + 1; i < count; i++) {
+		const struct named *named = &naming->named[profile_stack_frame(naming->numbers, i)];
+		stack_id stack = stacks[profile_stack_parent(naming->numbers, i)];
+		for (size_t k = 0; k < named->count; k++)
+			TRY(profile_stack(naming->profile, stack, naming->names[named->first + k],
+					  &stack));
+		stacks[i] = stack;
+	}
+	*ret = take(stacks);
+	return NULL;
+}
+
+/* The processes of NUMBERS, in the same order, so that their indexes hold. */
+static struct error *copy_processes(struct naming *naming)
+{
+	uint32_t index;
+
+	for (uint32_t i = 0; i < profile_processes(naming->numbers); i++) {
+		struct process process = *profile_process_at(naming->numbers, i);
+		TRY(text_id(naming, profile_text(naming->numbers, process.name, NULL),
+			    &process.name));
+		TRY(profile_process(naming->profile, &process, &index));
+	}
+	return NULL;
+}
+
+struct error *naming_run(const struct naming_options *options, const struct profile *numbers,
+			 struct objects *objects, struct profile **ret)
+{
+	_cleanup_(naming_deinit) struct naming naming = {.numbers = numbers, .objects = objects};
+	_cleanup_free_ stack_id *stacks = NULL;
+
+	TRY(start(&naming, options));
+	for (frame_id i = 0; i < profile_frames(numbers); i++)
+		TRY(name_frame(&naming, i));
+	TRY(name_stacks(&naming, &stacks));
+	TRY(copy_processes(&naming));
+	for (size_t i = 0; i < profile_samples(numbers); i++) {
+		struct profile_sample sample = *profile_sample_at(numbers, i);
+		sample.stack = stacks[sample.stack];
+		TRY(profile_add(naming.profile, &sample));
+	}
+	*ret = take(naming.profile);
+	return NULL;
+}

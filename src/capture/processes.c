@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mappings are kept in sets that a parent shares with the children that have not changed theirs: a
+ * fork costs one reference, and no entry in any table.
+ */
+#define LOG_DOMAIN "processes"
+#include "capture/processes.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/ranges.h"
+#include "base/str.h"
+#include "proc/maps.h"
+#include "proc/process.h"
+
+enum {
+	PROCESSES_MAX = 1 << 20,
+	SET_MAPS_MAX = 16384, /* what the walkers' binary search covers */
+	// A child that BPF gave its parent's entry is noticed after one drain; by then the range
+	// must still hold.
+	RANGE_GRACE_MS = 3000,
+	BACKOFF_FIRST_MS = 50,
+	BACKOFF_STEPS = 9, /* doubling: at most 25.6 s */
+};
+
+struct process_map {
+	uint64_t start, end;
+	uint64_t bias;   /* address in the object = pc - bias */
+	uint32_t object; /* number; OBJECT_NONE: executable memory without a file */
+};
+
+struct map_set {
+	uint32_t refs;
+	struct process_map *map; /* sorted, no overlaps */
+	size_t count, room;
+	bool managed;                 /* a runtime that keeps no frame pointers is mapped */
+	struct unwind_mapping *table; /* NULL until somebody walks or publishes */
+	uint32_t first;               /* range in the kernel's table */
+	bool in_kernel;               /* the range is valid */
+};
+
+struct process_state {
+	uint32_t pid;
+	struct map_set *maps;  /* owned reference */
+	uint64_t published_ns; /* as_of of the entry in the kernel; 0: none */
+	bool dirty;            /* in the list of what to publish */
+	bool leader_gone;
+	bool ended;            /* and still here for the samples that its last moments may bring */
+	uint64_t next_read_ns; /* back-off of /proc reads */
+	unsigned read_attempts;
+};
+
+struct processes {
+	struct kernel_side *kernel; /* borrowed from the capture */
+	struct objects *objects;    /* borrowed from the capture */
+	struct counters *counters;  /* borrowed from the capture */
+	struct process_state **process;
+	size_t count, room;
+	struct hash_index by_pid;
+	uint32_t *dirty; /* pids */
+	size_t dirty_count, dirty_room;
+	uint32_t *ended; /* pids */
+	size_t ended_count, ended_room;
+	uint32_t *republish; /* pids that passed exec in the last drain */
+	size_t republish_count, republish_room;
+	struct ranges ranges;
+};
+
+/* --- sets of mappings */
+
+static void set_retire_range(struct processes *processes, struct map_set *set)
+{
+	struct range range = {set->first, (uint32_t)set->count,
+			      clock_monotonic_ns() + RANGE_GRACE_MS * 1000000ull};
+
+	// Without memory for the list the entries stay unused.
+	if (set->in_kernel && set->count)
+		error_free(ranges_add(&processes->ranges, range));
+	set->in_kernel = false;
+}
+
+/* What was derived from the mappings does not hold any more. */
+static void set_changed(struct processes *processes, struct map_set *set)
+{
+	set_retire_range(processes, set);
+	free(set->table);
+	set->table = NULL;
+}
+
+static void set_unref(struct processes *processes, struct map_set *set)
+{
+	if (!set || --set->refs)
+		return;
+	set_changed(processes, set);
+	for (size_t i = 0; i < set->count; i++)
+		objects_unref(processes->objects, set->map[i].object);
+	free(set->map);
+	free(set);
+}
+
+static struct error *set_new(struct map_set **ret)
+{
+	struct map_set *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return error_oom();
+	set->refs = 1;
+	*ret = set;
+	return NULL;
+}
+
+static struct error *set_copy(struct processes *processes, const struct map_set *from,
+			      struct map_set **ret)
+{
+	struct map_set *set;
+
+	TRY(set_new(&set));
+	struct error *err = ARRAY_RESERVE(set->map, set->room, 0, from->count + 1, SET_MAPS_MAX + 1,
+					  "mappings in one process");
+	if (err) {
+		set_unref(processes, set);
+		return err;
+	}
+	if (from->count)
+		memcpy(set->map, from->map, from->count * sizeof(*set->map));
+	set->count = from->count;
+	set->managed = from->managed;
+	for (size_t i = 0; i < set->count; i++)
+		objects_ref(processes->objects, set->map[i].object);
+	*ret = set;
+	return NULL;
+}
+
+/* Number of the first mapping that ends above ADDR. */
+static size_t set_position(const struct map_set *set, uint64_t addr)
+{
+	size_t low = 0, high = set->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (set->map[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void set_remove(struct processes *processes, struct map_set *set, size_t i)
+{
+	objects_unref(processes->objects, set->map[i].object);
+	memmove(set->map + i, set->map + i + 1, (set->count - i - 1) * sizeof(*set->map));
+	set->count--;
+}
+
+static void set_insert(struct map_set *set, size_t i, struct process_map map)
+{
+	memmove(set->map + i + 1, set->map + i, (set->count - i) * sizeof(*set->map));
+	set->map[i] = map;
+	set->count++;
+}
+
+/* Make START..END free of mappings: what reaches into it is cut, one that spans it is split. */
+static void set_clear(struct processes *processes, struct map_set *set, uint64_t start,
+		      uint64_t end)
+{
+	size_t i = set_position(set, start);
+
+	while (i < set->count && set->map[i].start < end) {
+		struct process_map *map = &set->map[i];
+		struct process_map tail = *map;
+		if (map->start >= start && map->end <= end) {
+			set_remove(processes, set, i);
+			continue;
+		}
+		if (map->end > end)
+			tail.start = end;
+		if (map->start < start && map->end > end) {
+			map->end = start;
+			objects_ref(processes->objects, tail.object);
+			set_insert(set, i + 1, tail);
+			return;
+		}
+		if (map->start < start)
+			map->end = start;
+		else
+			*map = tail;
+		i++;
+	}
+}
+
+/* Add MAP, whose object reference is consumed also on failure. */
+static struct error *set_add(struct processes *processes, struct map_set *set,
+			     struct process_map map)
+{
+	// Two more: the new one, and the half of one that is split.
+	struct error *err = ARRAY_RESERVE(set->map, set->room, set->count, 2, SET_MAPS_MAX,
+					  "mappings in one process");
+	if (err) {
+		objects_unref(processes->objects, map.object);
+		error_free(err); // counted: walks through what is missing end visibly
+		counter_add(processes->counters, COUNTER_mappings_full, 1);
+		return NULL;
+	}
+	set_changed(processes, set);
+	set_clear(processes, set, map.start, map.end);
+	set_insert(set, set_position(set, map.start), map);
+	return NULL;
+}
+
+/* --- what a mapping is */
+
+/* Files of runtimes whose compiled code needs a walker of its own. */
+static bool is_managed_runtime(const char *path)
+{
+	return str_ends(path, "/libjvm.so") || str_ends(path, "/libcoreclr.so");
+}
+
+static bool is_file_path(const char *path)
+{
+	return path[0] == '/' && !str_starts(path, "//anon") && !str_starts(path, "/dev/zero") &&
+	       !str_starts(path, "/SYSV");
+}
+
+/* The object behind SOURCE, and where it is mapped. False: it cannot be told. */
+static bool find_object(struct processes *processes, const struct object_source *source,
+			uint64_t offset, struct process_map *map)
+{
+	struct error *err = objects_find(processes->objects, source, &map->object);
+	uint64_t addr;
+
+	if (err) {
+		log_debug("%s", error_text(err));
+		error_free(err); // what is mapped there stays unknown code, which stacks show
+		counter_add(processes->counters, COUNTER_objects_failed, 1);
+		return false;
+	}
+	// A file that is no object has offsets only.
+	if (!objects_addr_of_offset(processes->objects, map->object, offset, &addr))
+		addr = offset;
+	map->bias = map->start - addr;
+	return true;
+}
+
+/* Enter one executable mapping into SET. */
+static struct error *set_add_source(struct processes *processes, struct map_set *set,
+				    struct object_source *source, uint64_t offset)
+{
+	struct process_map map = {.start = source->start, .end = source->end};
+	_cleanup_free_ char *path = NULL;
+
+	// The kernel's own; programs are not called through it any more, and it cannot be read.
+	if (!strcmp(source->path, "[vsyscall]") || map.start >= map.end)
+		return NULL;
+	TRY(str_copy(&path, source->path));
+	if (str_ends(path, " (deleted)"))
+		path[strlen(path) - strlen(" (deleted)")] = 0;
+	source->path = path;
+	if (!strcmp(path, "[vdso]")) {
+		TRY(objects_find_vdso(processes->objects, &map.object));
+		map.bias = map.start;
+	} else if (is_file_path(path) && !find_object(processes, source, offset, &map)) {
+		return NULL;
+	}
+	if (is_managed_runtime(path))
+		set->managed = true;
+	return set_add(processes, set, map);
+}
+
+/* --- processes */
+
+struct pid_key {
+	struct process_state *const *process;
+	uint32_t pid;
+};
+
+static bool pid_equal(const void *context, uint32_t item)
+{
+	const struct pid_key *key = context;
+
+	return key->process[item]->pid == key->pid;
+}
+
+static struct process_state *find(const struct processes *processes, uint32_t pid)
+{
+	struct pid_key key = {processes->process, pid};
+	uint32_t item;
+
+	return hash_find(&processes->by_pid, hash_u64(pid), pid_equal, &key, &item)
+		       ? processes->process[item]
+		       : NULL;
+}
+
+static void remove_process(struct processes *processes, struct process_state *process)
+{
+	struct pid_key key = {processes->process, process->pid};
+	uint32_t item, last = (uint32_t)processes->count - 1;
+
+	if (!hash_find(&processes->by_pid, hash_u64(process->pid), pid_equal, &key, &item))
+		return;
+	hash_remove(&processes->by_pid, hash_u64(process->pid), item);
+	if (item != last) {
+		// The last one takes the place; its index entry follows. Removing and adding
+		// leaves room enough.
+		uint64_t hash = hash_u64(processes->process[last]->pid);
+		hash_remove(&processes->by_pid, hash, last);
+		processes->process[item] = processes->process[last];
+		error_free(hash_add(&processes->by_pid, hash, item));
+	}
+	processes->count--;
+	kernel_remove_process(processes->kernel, process->pid);
+	set_unref(processes, process->maps);
+	free(process);
+}
+
+/* A process with MAPS, whose reference is consumed on success. */
+static struct error *add_process(struct processes *processes, uint32_t pid, struct map_set *maps,
+				 struct process_state **ret)
+{
+	TRY(ARRAY_RESERVE(processes->process, processes->room, processes->count, 1, PROCESSES_MAX,
+			  "processes"));
+	struct process_state *process = calloc(1, sizeof(*process));
+	if (!process)
+		return error_oom();
+	struct error *err = hash_add(&processes->by_pid, hash_u64(pid), (uint32_t)processes->count);
+	if (err) {
+		free(process);
+		return err;
+	}
+	process->pid = pid;
+	process->maps = maps;
+	processes->process[processes->count++] = process;
+	counter_add(processes->counters, COUNTER_processes, 1);
+	*ret = process;
+	return NULL;
+}
+
+static struct error *mark_dirty(struct processes *processes, struct process_state *process)
+{
+	if (process->dirty)
+		return NULL;
+	TRY(ARRAY_RESERVE(processes->dirty, processes->dirty_room, processes->dirty_count, 1,
+			  PROCESSES_MAX, "processes to publish"));
+	processes->dirty[processes->dirty_count++] = process->pid;
+	process->dirty = true;
+	return NULL;
+}
+
+/* Replace a process's mappings by MAPS, whose reference is consumed. */
+static struct error *set_maps(struct processes *processes, struct process_state *process,
+			      struct map_set *maps)
+{
+	set_unref(processes, process->maps);
+	process->maps = maps;
+	return mark_dirty(processes, process);
+}
+
+/*
+ * The executable mappings of PID as /proc shows them; NULL: there are none (a kernel thread, or it
+ * is gone).
+ */
+static struct error *read_maps(struct processes *processes, uint32_t pid, struct map_set **ret)
+{
+	_cleanup_(maps_deinit) struct maps maps = MAPS_INIT;
+	struct map_set *set;
+
+	counter_add(processes->counters, COUNTER_maps_reads, 1);
+	TRY(maps_read((pid_t)pid, MAPS_executable, &maps));
+	if (!maps.count) {
+		*ret = NULL;
+		return NULL;
+	}
+	TRY(set_new(&set));
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct map *map = &maps.map[i];
+		struct object_source source = {
+			.path = map->path,
+			.pid = pid,
+			.start = map->start,
+			.end = map->end,
+			.inode = map->inode,
+		};
+		struct error *err = set_add_source(processes, set, &source, map->offset);
+		if (err) {
+			set_unref(processes, set);
+			return err;
+		}
+	}
+	*ret = set;
+	return NULL;
+}
+
+/* Enter or renew PID from /proc. RET is NULL for one that is gone. */
+static struct error *learn(struct processes *processes, uint32_t pid, struct process_state **ret)
+{
+	struct process_state *process = find(processes, pid);
+	struct map_set *maps;
+
+	struct error *err = read_maps(processes, pid, &maps);
+	if (err) {
+		log_debug("%s", error_text(err));
+		error_free(err); // not ours to look at, or gone: its samples end visibly
+		maps = NULL;
+	}
+	if (!maps) {
+		*ret = process;
+		return NULL;
+	}
+	if (!process) {
+		err = add_process(processes, pid, maps, &process);
+		if (err) {
+			set_unref(processes, maps);
+			return err;
+		}
+		TRY(mark_dirty(processes, process));
+	} else {
+		TRY(set_maps(processes, process, maps));
+	}
+	*ret = process;
+	return NULL;
+}
+
+struct error *processes_scan(struct processes *processes, uint64_t now_ns)
+{
+	_cleanup_(pids_deinit) struct pids pids = PIDS_INIT;
+	struct process_state *process;
+
+	TRY(processes_list(&pids));
+	for (size_t i = 0; i < pids.count; i++)
+		TRY(learn(processes, (uint32_t)pids.pid[i], &process));
+	return processes_publish(processes, now_ns);
+}
+
+/* --- events */
+
+static struct error *apply_map(struct processes *processes, const struct side_event *event)
+{
+	struct process_state *process = find(processes, event->pid);
+	struct map_set *maps;
+
+	if (!process) {
+		TRY(set_new(&maps));
+		struct error *err = add_process(processes, event->pid, maps, &process);
+		if (err) {
+			set_unref(processes, maps);
+			return err;
+		}
+	} else if (process->maps->refs > 1) {
+		TRY(set_copy(processes, process->maps, &maps));
+		TRY(set_maps(processes, process, maps));
+	}
+	struct object_source source = {
+		.path = event->text,
+		.pid = event->pid,
+		.start = event->start,
+		.end = event->end,
+		.inode = event->inode,
+		.build_id = event->build_id,
+	};
+	TRY(set_add_source(processes, process->maps, &source, event->offset));
+	return mark_dirty(processes, process);
+}
+
+static struct error *apply_fork(struct processes *processes, const struct side_event *event)
+{
+	struct process_state *parent, *child;
+
+	if (event->pid == event->parent_pid) // a thread
+		return NULL;
+	child = find(processes, event->pid);
+	if (child) // an earlier process of this number, whose end was missed
+		remove_process(processes, child);
+	parent = find(processes, event->parent_pid);
+	if (!parent)
+		return NULL;
+	TRY(add_process(processes, event->pid, parent->maps, &child));
+	parent->maps->refs++;
+	// The BPF side copied the parent's entry, if it had one by then.
+	if (parent->published_ns && parent->published_ns < event->time_ns && !parent->dirty)
+		child->published_ns = parent->published_ns;
+	else
+		TRY(mark_dirty(processes, child));
+	return NULL;
+}
+
+static struct error *apply_exec(struct processes *processes, const struct side_event *event)
+{
+	struct process_state *process = find(processes, event->pid);
+	struct map_set *maps;
+
+	TRY(set_new(&maps));
+	if (!process) {
+		struct error *err = add_process(processes, event->pid, maps, &process);
+		if (err)
+			set_unref(processes, maps);
+		return err;
+	}
+	// The entry in the kernel is older than the exec, which is how the programs know not to
+	// use it. What is published now may be, too (the exec is still under way at its COMM
+	// record), so it is published once more.
+	process->published_ns = 0;
+	TRY(ARRAY_RESERVE(processes->republish, processes->republish_room,
+			  processes->republish_count, 1, PROCESSES_MAX, "processes to publish"));
+	processes->republish[processes->republish_count++] = event->pid;
+	return set_maps(processes, process, maps);
+}
+
+/* Does any thread of PID still run? */
+static bool alive(uint32_t pid)
+{
+	_cleanup_(pids_deinit) struct pids threads = PIDS_INIT;
+	enum process_look look = PROCESS_gone;
+	struct process_status status;
+
+	// A process that cannot be looked at is taken for gone: if it is not, its next sample
+	// brings it back.
+	struct error *err = process_read_status((pid_t)pid, &look, &status);
+	if (err || look == PROCESS_gone) {
+		error_free(err);
+		return false;
+	}
+	if (status.state != 'Z' && status.state != 'X')
+		return true;
+	err = process_list_threads((pid_t)pid, &threads);
+	error_free(err); // as above
+	return threads.count > 1;
+}
+
+static struct error *apply_exit(struct processes *processes, const struct side_event *event)
+{
+	struct process_state *process;
+
+	if (event->tid != event->pid)
+		return NULL;
+	process = find(processes, event->pid);
+	if (!process)
+		return NULL;
+	// The other threads of a process may outlive the one that began it.
+	process->leader_gone = true;
+	if (alive(event->pid))
+		return NULL;
+	TRY(ARRAY_RESERVE(processes->ended, processes->ended_room, processes->ended_count, 1,
+			  PROCESSES_MAX, "processes that ended"));
+	processes->ended[processes->ended_count++] = event->pid;
+	return NULL;
+}
+
+struct error *processes_apply(struct processes *processes, const struct side_event *event)
+{
+	switch (event->kind) {
+	case SIDE_map:
+		return apply_map(processes, event);
+	case SIDE_fork:
+		return apply_fork(processes, event);
+	case SIDE_exec:
+		return apply_exec(processes, event);
+	case SIDE_exit:
+		return apply_exit(processes, event);
+	}
+	return NULL;
+}
+
+/* --- questions */
+
+struct error *processes_get(struct processes *processes, uint32_t pid, uint64_t now_ns,
+			    struct process_state **ret)
+{
+	struct process_state *process = find(processes, pid);
+
+	if (!process)
+		TRY(learn(processes, pid, &process));
+	*ret = process;
+	return NULL;
+}
+
+struct error *processes_refresh(struct processes *processes, struct process_state *process,
+				uint64_t now_ns, bool *ret)
+{
+	struct process_state *renewed;
+
+	if (now_ns < process->next_read_ns) {
+		counter_add(processes->counters, COUNTER_maps_backoff, 1);
+		*ret = false;
+		return NULL;
+	}
+	// Quiet for longer than the longest pause: as if for the first time.
+	if (now_ns > process->next_read_ns + (BACKOFF_FIRST_MS * 1000000ull << BACKOFF_STEPS))
+		process->read_attempts = 0;
+	process->next_read_ns = now_ns + (BACKOFF_FIRST_MS * 1000000ull << process->read_attempts);
+	if (process->read_attempts < BACKOFF_STEPS)
+		process->read_attempts++;
+	TRY(learn(processes, process->pid, &renewed));
+	*ret = true;
+	return NULL;
+}
+
+struct code process_code(const struct process_state *process, uint64_t pc)
+{
+	const struct map_set *set = process->maps;
+	size_t i = set_position(set, pc);
+
+	if (i == set->count || set->map[i].start > pc)
+		return (struct code){.kind = CODE_none};
+	const struct process_map *map = &set->map[i];
+	if (map->object == OBJECT_NONE)
+		return (struct code){.kind = CODE_jit, .addr = pc};
+	return (struct code){.kind = CODE_object, .object = map->object, .addr = pc - map->bias};
+}
+
+struct error *processes_missed(struct processes *processes, struct process_state *process,
+			       uint64_t time_ns)
+{
+	// One that was published since needs no more.
+	return process->published_ns < time_ns ? mark_dirty(processes, process) : NULL;
+}
+
+/* One mapping as walkers want it. */
+static struct unwind_mapping to_unwind(const struct processes *processes, const struct map_set *set,
+				       const struct process_map *map)
+{
+	struct unwind_mapping to = {.start = map->start, .end = map->end, .bias = map->bias};
+
+	if (map->object != OBJECT_NONE && objects_is_code(processes->objects, map->object))
+		to.module = objects_module(processes->objects, map->object);
+	else if (set->managed)
+		to.module = UNWIND_MODULE_no_walker;
+	else
+		to.module =
+			map->object == OBJECT_NONE ? UNWIND_MODULE_frame_ptr : UNWIND_MODULE_none;
+	return to;
+}
+
+static struct error *build_table(const struct processes *processes, struct map_set *set)
+{
+	if (set->table)
+		return NULL;
+	struct unwind_mapping *table = calloc(set->count + 1, sizeof(*table));
+	if (!table)
+		return error_oom();
+	for (size_t i = 0; i < set->count; i++)
+		table[i] = to_unwind(processes, set, &set->map[i]);
+	set->table = table;
+	return NULL;
+}
+
+struct error *process_table(struct processes *processes, struct process_state *process,
+			    const struct unwind_mapping **ret, size_t *ret_count)
+{
+	TRY(build_table(processes, process->maps));
+	*ret = process->maps->table;
+	*ret_count = process->maps->count;
+	return NULL;
+}
+
+/* --- publishing */
+
+/* Put SET into the kernel's table. False: it is full. */
+static struct error *set_publish(struct processes *processes, struct map_set *set, bool *ret)
+{
+	uint32_t first = 0;
+
+	*ret = true;
+	if (set->in_kernel)
+		return NULL;
+	TRY(build_table(processes, set));
+	if (set->count &&
+	    !ranges_take(&processes->ranges, (uint32_t)set->count, clock_monotonic_ns(), &first)) {
+		counter_add(processes->counters, COUNTER_mappings_full, set->count);
+		*ret = false;
+		return NULL;
+	}
+	if (set->count)
+		memcpy(kernel_mappings(processes->kernel) + first, set->table,
+		       set->count * sizeof(*set->table));
+	set->first = first;
+	set->in_kernel = true;
+	return NULL;
+}
+
+static struct error *publish_one(struct processes *processes, struct process_state *process,
+				 uint64_t as_of_ns)
+{
+	bool fits;
+
+	TRY(set_publish(processes, process->maps, &fits));
+	if (!fits)
+		return NULL;
+	struct process_entry entry = {
+		.as_of_ns = as_of_ns,
+		.first_mapping = process->maps->first,
+		.mappings = (uint32_t)process->maps->count,
+	};
+	struct error *err = kernel_set_process(processes->kernel, process->pid, &entry);
+	if (err) {
+		// Full. Its samples come with copies of the stack and are walked by the host.
+		error_free(err);
+		counter_add(processes->counters, COUNTER_processes_skipped, 1);
+		return NULL;
+	}
+	process->published_ns = as_of_ns;
+	return NULL;
+}
+
+/*
+ * Remove those that ended before the last drain. One that ended since is marked and goes with the
+ * next: samples of its exit may still come.
+ */
+static void remove_ended(struct processes *processes)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->ended_count; i++) {
+		struct process_state *process = find(processes, processes->ended[i]);
+		if (!process || !process->leader_gone) // its number is in use again
+			continue;
+		if (process->ended) {
+			remove_process(processes, process);
+			continue;
+		}
+		process->ended = true;
+		processes->ended[kept++] = process->pid;
+	}
+	processes->ended_count = kept;
+}
+
+struct error *processes_publish(struct processes *processes, uint64_t as_of_ns)
+{
+	remove_ended(processes);
+	for (size_t i = 0; i < processes->dirty_count; i++) {
+		struct process_state *process = find(processes, processes->dirty[i]);
+		if (!process || !process->dirty)
+			continue;
+		process->dirty = false;
+		if (!process->leader_gone)
+			TRY(publish_one(processes, process, as_of_ns));
+	}
+	processes->dirty_count = 0;
+	for (size_t i = 0; i < processes->republish_count; i++) {
+		struct process_state *process = find(processes, processes->republish[i]);
+		if (process)
+			TRY(mark_dirty(processes, process));
+	}
+	processes->republish_count = 0;
+	return NULL;
+}
+
+struct error *processes_sweep(struct processes *processes)
+{
+	for (size_t i = processes->count; i-- > 0;) {
+		struct process_state *process = processes->process[i];
+		if (process->leader_gone && !alive(process->pid))
+			remove_process(processes, process);
+	}
+	return NULL;
+}
+
+size_t processes_count(const struct processes *processes)
+{
+	return processes->count;
+}
+
+struct error *processes_new(struct kernel_side *kernel, struct objects *objects,
+			    struct counters *counters, uint32_t mapping_room,
+			    struct processes **ret)
+{
+	struct processes *processes = calloc(1, sizeof(*processes));
+
+	if (!processes)
+		return error_oom();
+	processes->kernel = kernel;
+	processes->objects = objects;
+	processes->counters = counters;
+	struct error *err = ranges_add(&processes->ranges, (struct range){.count = mapping_room});
+	if (err) {
+		processes_free(processes);
+		return err;
+	}
+	*ret = processes;
+	return NULL;
+}
+
+void processes_free(struct processes *processes)
+{
+	if (!processes)
+		return;
+	for (size_t i = 0; i < processes->count; i++) {
+		set_unref(processes, processes->process[i]->maps);
+		free(processes->process[i]);
+	}
+	free(processes->process);
+	free(processes->dirty);
+	free(processes->republish);
+	free(processes->ended);
+	hash_index_deinit(&processes->by_pid);
+	ranges_deinit(&processes->ranges);
+	free(processes);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of the machine and what each has mapped, at the time up to which side-band events
+ * have been applied; and the tables that the BPF side reads.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "base/error.h"
+#include "capture/kernel.h"
+#include "capture/objects.h"
+#include "capture/side-band.h"
+
+enum code_kind {
+	CODE_none, /* nothing is mapped there */
+	CODE_object,
+	CODE_jit, /* executable memory without a file */
+};
+
+/* What is at an address of a process. */
+struct code {
+	enum code_kind kind;
+	uint32_t object; /* number */
+	uint64_t addr;   /* in the object; for CODE_jit the pc itself */
+};
+
+struct process_state;
+struct processes;
+
+/* All borrowed. MAPPING_ROOM: entries of the kernel side's table of mappings. */
+struct error *processes_new(struct kernel_side *kernel, struct objects *objects,
+			    struct counters *counters, uint32_t mapping_room,
+			    struct processes **ret);
+void processes_free(struct processes *processes);
+
+/* Enter every process that runs now, as /proc shows it. NOW_NS is from before the call. */
+struct error *processes_scan(struct processes *processes, uint64_t now_ns);
+
+/* Apply EVENT: events come in the order of time. */
+struct error *processes_apply(struct processes *processes, const struct side_event *event);
+
+/*
+ * PID as known now; a pid that no event announced is looked up in /proc, if its back-off allows.
+ * NULL: nothing is known of it. Valid until the next call that applies or sweeps.
+ */
+struct error *processes_get(struct processes *processes, uint32_t pid, uint64_t now_ns,
+			    struct process_state **ret);
+
+/* Read PID's mappings again, unless that happened a moment ago. False: not now, or it is gone. */
+struct error *processes_refresh(struct processes *processes, struct process_state *process,
+				uint64_t now_ns, bool *ret);
+
+/*
+ * A sample of TIME_NS found no entry for PROCESS in the BPF side's table: see that it gets one. (A
+ * process number that is used again may lose its entry to the end of the process before.)
+ */
+struct error *processes_missed(struct processes *processes, struct process_state *process,
+			       uint64_t time_ns);
+
+/* What is at PC. */
+struct code process_code(const struct process_state *process, uint64_t pc);
+
+/* The mappings as walkers want them. Borrowed from the process until it changes. */
+struct error *process_table(struct processes *processes, struct process_state *process,
+			    const struct unwind_mapping **ret, size_t *ret_count);
+
+/*
+ * Hand everything that changed to the BPF side; it reflects all events up to AS_OF_NS. To be
+ * called after the events of a drain were applied.
+ */
+struct error *processes_publish(struct processes *processes, uint64_t as_of_ns);
+
+/* Now and then: drop processes that are gone. */
+struct error *processes_sweep(struct processes *processes);
+
+size_t processes_count(const struct processes *processes);
