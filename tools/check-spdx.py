@@ -18,13 +18,15 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 KERNEL, BOTH, USER = "GPL-2.0-only", "GPL-2.0-only OR Apache-2.0", "Apache-2.0"
 
 
-def included_from(root, paths):
-    """Files of src/ that PATHS include, directly or not."""
+def included_from(root, paths, other_side):
+    """Files of src/ that PATHS include, directly or not, but for those whose names end with OTHER_SIDE."""
     todo, seen = list(paths), set()
     while todo:
         for name in INCLUDE.findall(source.read(root, todo.pop())):
             included = os.path.join("src", name)
-            if included not in seen and os.path.exists(os.path.join(root, included)):
+            if included.endswith(other_side) or included in seen:
+                continue
+            if os.path.exists(os.path.join(root, included)):
                 seen.add(included)
                 todo.append(included)
     return seen
@@ -54,8 +56,8 @@ def main(root):
     paths = source.files(root, ["src", "tests", "tools", "ui"], SUFFIXES)
     paths += [p for p in ("meson.build", "meson_options.txt", "Makefile") if os.path.exists(os.path.join(root, p))]
     units = source.files(root, ["src", "tests"], (".c",))
-    by_programs = included_from(root, [p for p in units if p.endswith(".bpf.c")])
-    by_host = included_from(root, [p for p in units if not p.endswith(".bpf.c")])
+    by_programs = included_from(root, [p for p in units if p.endswith(".bpf.c")], "-host.h")
+    by_host = included_from(root, [p for p in units if not p.endswith(".bpf.c")], ".bpf.h")
     for path in paths:
         head = source.read(root, path).split("\n")[:2]
         if head and head[0].startswith("#!"):

@@ -412,9 +412,7 @@ const char *checks_capture_text(enum capture_kind kind)
 {
 	static const char *const texts[] = {
 		[CAPTURE_bpf] = "bpf: every process, whole stacks walked inside the kernel",
-		[CAPTURE_perf_machine] =
-			"perf: every process that is visible here, stacks walked from "
-			"copies; costs more",
+		[CAPTURE_perf_machine] = "perf: every process seen here, stacks walked from copies",
 		[CAPTURE_perf_own] = "perf: your own processes only; see the lines with \"no\"",
 		[CAPTURE_none] = "none: see the lines with \"no\"",
 	};

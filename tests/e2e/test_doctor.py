@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-LINE = re.compile(r"^(ok|less|no)\s+([A-Za-z][A-Za-z ]*?)\s{1,}(\S.*)$")
 
 def verdicts(result):
     """{check: (verdict, text)}, and the last line's capture."""
