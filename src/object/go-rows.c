@@ -15,7 +15,7 @@
 #include "object/rows-build.h"
 
 enum {
-	DELTA_MAX = 1 << 30, /* Go's own limit of a frame */
+	DELTA_MAX = INT32_MAX - 64, /* reflect calls with frames of up to 1 GiB */
 	PADDING_MAX = 64,    /* behind a function; functions are aligned to 64 at most */
 	SPECIAL_NAME_MAX = 32,
 	SPECIAL_CODE_MAX = 1024, /* the longest of them has some 300 bytes */
@@ -380,7 +380,11 @@ struct error *go_rows_add(struct object *object, struct rows *rows)
 
 	if (object_machine(object) != EM_X86_64)
 		return NULL;
-	TRY(go_table_open(object, &table));
+	struct error *err = go_table_open(object, &table);
+	if (err) {
+		error_free(err); // its code is a gap, as that of a damaged function is
+		rows->facts.damaged++;
+	}
 	if (!table)
 		return NULL;
 	_cleanup_(cleanup_compile) struct compile c = {.table = table};

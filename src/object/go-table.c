@@ -30,6 +30,19 @@ static const struct record_layout layouts[] = {
 
 enum { RECORD_SIZE_MAX = 44 };
 
+/* Before 1.18 every function's address is a word of its own, which some linkers leave to the loader
+ * (lld, for a position-independent program). */
+static struct error *check_absolute(struct go_table *table)
+{
+	uint64_t entry;
+
+	if (go_view_u64(&table->view, table->at.functions, &entry) && entry != 0)
+		return NULL;
+	return error_new("%s: pclntab at 0x%llx has its addresses in relocations, which is not "
+			 "supported before Go 1.18",
+			 object_name(table->object), (unsigned long long)table->at.start);
+}
+
 static struct error *open_table(struct go_table *table, uint64_t addr)
 {
 	struct go_module module;
@@ -38,7 +51,7 @@ static struct error *open_table(struct go_table *table, uint64_t addr)
 		return error_new("%s: pclntab at 0x%llx cannot be read", object_name(table->object),
 				 (unsigned long long)addr);
 	if (table->at.form == GO_FORM_1_16)
-		return NULL;
+		return check_absolute(table);
 	if (go_module_find(&table->view, &table->at, &module)) {
 		table->text = module.text;
 		table->func_data = module.func_data;

@@ -84,7 +84,8 @@ size_t go_inlines(struct go_table *table, const struct go_function *function, ui
 /*
  * Fill the gaps of ROWS (which has those of the C code in a cgo program) with the rows of the Go
  * code in OBJECT, and add where its functions begin. No table, or a machine other than x86-64:
- * nothing is added. Functions whose description is damaged are gaps, counted as damage.
+ * nothing is added. Functions whose description is damaged are gaps, counted as damage; so is a
+ * table that cannot be opened.
  *
  * The frame pointer is followed only where the code is known to save it. Stack switches:
  *

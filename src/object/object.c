@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/str.h"
+#include "object/go.h"
 
 enum { PAGE = 4096 };
 
@@ -380,14 +381,11 @@ struct Elf *object_elf(struct object *object)
 
 bool object_is_go(struct object *object)
 {
-	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+	uint64_t addr;
 
 	if (object->go_known)
 		return object->go;
-	for (uint32_t i = 0; i < object->section_count; i++)
-		for (size_t k = 0; k < ARRAY_COUNT(names); k++)
-			if (strcmp(object->sections[i].name, names[k]) == 0)
-				object->go = true;
+	object->go = go_table_find(object, &addr);
 	object->go_known = true;
 	return object->go;
 }
