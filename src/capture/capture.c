@@ -156,6 +156,7 @@ static struct error *open_parts(struct capture *capture, const struct capture_op
 	TRY(processes_new(capture->kernel, capture->objects, &capture->counters, MAPPING_ROOM,
 			  &capture->processes));
 	struct stacks_options stacks = {
+		.depth = options->depth,
 		.store = capture->store,
 		.objects = capture->objects,
 		.processes = capture->processes,

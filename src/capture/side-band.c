@@ -200,7 +200,7 @@ static void count_lost(struct side_band *side, const struct perf_event_header *h
 	counter_add(side->counters, COUNTER_side_band_lost, lost);
 }
 
-static struct error *take_record(struct side_band *side, const struct perf_event_header *header)
+struct error *side_band_enter(struct side_band *side, const struct perf_event_header *header)
 {
 	struct side_event event = {0};
 	bool known;
@@ -247,16 +247,16 @@ struct error *side_band_read(struct side_band *side)
 
 	for (size_t i = 0; i < side->ring_count; i++)
 		while ((header = perf_ring_next(&side->rings[i].ring)))
-			TRY(take_record(side, header));
-	if (!side->sorted)
-		qsort(side->events + side->taken, side->count - side->taken, sizeof(*side->events),
-		      by_time);
-	side->sorted = true;
+			TRY(side_band_enter(side, header));
 	return NULL;
 }
 
 const struct side_event *side_band_next(struct side_band *side, uint64_t until_ns)
 {
+	if (!side->sorted)
+		qsort(side->events + side->taken, side->count - side->taken, sizeof(*side->events),
+		      by_time);
+	side->sorted = true;
 	if (side->taken == side->count || side->events[side->taken].time_ns > until_ns)
 		return NULL;
 	return &side->events[side->taken++];

@@ -40,6 +40,14 @@ void side_band_free(struct side_band *side);
 struct error *side_band_add_cpu(struct side_band *side, unsigned cpu, unsigned cpus);
 void side_band_remove_cpu(struct side_band *side, unsigned cpu);
 
+struct perf_event_header;
+
+/*
+ * Enter one record, as perf_event_open(2) describes it with the sample id of TID, TIME and CPU.
+ * One that contradicts itself is a failure; those that say nothing to us are skipped.
+ */
+struct error *side_band_enter(struct side_band *side, const struct perf_event_header *record);
+
 /* Read all rings. New events join those not yet taken, in the order of time. */
 struct error *side_band_read(struct side_band *side);
 

@@ -106,7 +106,7 @@ static void start_walk(struct stacks *stacks, struct host_walk *walk, const stru
 	walk->walk.at = sample->state;
 	walk->walk.flags = (sample->flags & SAMPLE_leaf ? WALK_leaf : 0) |
 			   (sample->flags & SAMPLE_call ? WALK_call : 0);
-	walk->walk.depth = SAMPLE_USER_FRAMES;
+	walk->walk.depth = stacks->options.depth;
 	walk->walk.frames = (uint32_t)stacks->user_count;
 	walk->frames = stacks->user;
 	walk->read = read_copy;

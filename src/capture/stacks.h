@@ -38,8 +38,9 @@ struct stack_totals {
 	uint64_t by_end[END_MAX];
 };
 
-/* All borrowed. */
+/* All pointers are borrowed. */
 struct stacks_options {
+	unsigned depth; /* user frames in one stack */
 	struct store *store;
 	struct objects *objects;
 	struct processes *processes;
