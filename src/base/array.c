@@ -5,28 +5,27 @@
 #include <stdint.h>
 #include <string.h>
 
-struct error *array_reserve(void *array, size_t *room, size_t count, size_t more, size_t size,
-			    size_t max, const char *what)
+struct error *array_reserve(void *array, size_t *room, const struct array_need *need)
 {
 	void *old, *new;
 
-	if (more > max || count > max - more)
-		return error_new("more than %zu %s", max, what);
-	size_t need = count + more;
-	if (need <= *room)
+	if (need->more > need->max || need->count > need->max - need->more)
+		return error_new("more than %zu %s", need->max, need->what);
+	size_t count = need->count + need->more;
+	if (count <= *room)
 		return NULL;
 
 	size_t want = *room < 8 ? 8 : *room * 2;
-	if (want < need)
-		want = need;
-	if (want > max)
-		want = max;
-	if (want > SIZE_MAX / size)
+	if (want < count)
+		want = count;
+	if (want > need->max)
+		want = need->max;
+	if (want > SIZE_MAX / need->size)
 		return error_oom();
 
 	// The caller's pointer has a type of its own; copying its bytes keeps the aliasing rules.
 	memcpy(&old, array, sizeof(old));
-	new = realloc(old, want * size);
+	new = realloc(old, want * need->size);
 	if (!new)
 		return error_oom();
 	memcpy(array, &new, sizeof(new));

@@ -19,8 +19,8 @@ struct range {
 struct ranges {
 	struct range *range; /* sorted by start */
 	size_t count, room;
-	unsigned
-		boundary_bits; /* ranges are not joined across multiples of 2^bits; 0: no boundary */
+	/* Ranges are not joined across multiples of 2^bits; 0: no boundary. */
+	unsigned boundary_bits;
 };
 
 #define RANGES_INIT                                                                                \

@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/env.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "unwind/native.h"
 

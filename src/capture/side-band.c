@@ -12,8 +12,8 @@
 enum {
 	EVENTS_MAX = 1 << 18,
 	TEXT_MAX_BYTES = 32 << 20,
-	SAMPLE_ID_BYTES =
-		24, /* pid, tid, time, cpu, reserved: what sample_id_all appends for our sample_type */
+	/* pid, tid, time, cpu, reserved: what sample_id_all appends for our sample_type */
+	SAMPLE_ID_BYTES = 24,
 	RINGS_MAX = 4096,
 };
 
@@ -221,8 +221,8 @@ struct error *side_band_enter(struct side_band *side, const struct perf_event_he
 		err = arena_copy(&side->text[side->side], event.text, strlen(event.text),
 				 &event.text);
 	if (err) {
-		error_free(
-			err); // the arena's limit: the record is lost like one that found the ring full
+		// The arena's limit: the record is lost like one that found the ring full.
+		error_free(err);
 		counter_add(side->counters, COUNTER_side_band_lost, 1);
 		return NULL;
 	}

@@ -290,8 +290,8 @@ struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
 	struct error *err = add_stack(stacks, sample, process, end);
 	if (err) {
 		log_debug("%s", error_text(err));
-		error_free(
-			err); // a maximum of the profile: the sample is counted, and told at the end
+		// A maximum of the profile: the sample is counted, and told at the end.
+		error_free(err);
 		profile_turn_away(stacks->profile, 1);
 	}
 	return NULL;

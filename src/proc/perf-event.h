@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf_event_open: the event that ticks, and the ring of side-band records (exec, mmap, fork, exit). What a
- * record means is capture/'s business.
+ * perf_event_open: the event that ticks, and the ring of side-band records (exec, mmap, fork,
+ * exit). What a record means is capture/'s business.
  */
 #pragma once
 

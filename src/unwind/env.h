@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What a stack walker may ask for. There are two implementations, and this is the one place that
- * chooses: inside the kernel (BPF helpers and maps), and on the host (any memory that can be read:
- * a copy of a stack, a live process, later a core file).
+ * What a stack walker may ask for. There are two implementations: inside the kernel (BPF helpers and
+ * maps), and on the host (any memory that can be read: a copy of a stack, a live process). This is
+ * the one place that chooses. A BPF object includes bpf/env.bpf.h, a layer further down, first.
  *
- *   read_user(w, to, addr)         read sizeof(*to) bytes of the target at ADDR; non-zero: unreadable
- *   env_mapping(w, i, ret)         mapping number I of the process's table; non-zero: no such
- *   env_module(w, number, ret)     where a module's rows are; non-zero: no such
- *   env_segment(w, number)         a segment of row storage; NULL: no such
- *   env_rule(w, number, ret)       an unwind rule; non-zero: no such
- *   push(w, pc)                    one more frame; non-zero: the buffer is full
+ *   read_user(w, to, addr)      read sizeof(*to) bytes of the target at ADDR; non-zero: it cannot
+ *   env_mapping(w, i, ret)      mapping number I of the process's table; non-zero: no such
+ *   env_module(w, number, ret)  where a module's rows are; non-zero: no such
+ *   env_segment(w, number)      a segment of row storage; NULL: no such
+ *   env_rule(w, number, ret)    an unwind rule; non-zero: no such
+ *   push(w, pc)                 one more frame; non-zero: the buffer is full
  *
  * WALK_INLINE functions use constant-size reads, bounded loops, no globals, no libc; WALK_UNROLL
  * stands before a loop that must disappear.
@@ -18,8 +18,6 @@
 
 #include "unwind/walk.h"
 
-#ifdef __bpf__
-#include "bpf/env.bpf.h"
-#else
+#ifndef __bpf__
 #include "unwind/env-host.h"
 #endif
