@@ -236,9 +236,8 @@ static struct error *find_die(struct debuginfo *info, uint64_t addr, Dwarf_Die *
 /* Is the line program of the unit of DIE small enough to be unpacked into rows? */
 static bool lines_fit(const struct debuginfo *info, Dwarf_Die *die)
 {
-	uint64_t offset;
-	uint32_t narrow;
-	uint64_t bytes;
+	uint64_t offset, bytes;
+	uint32_t narrow = 0;
 
 	if (!info->line_data || !info->line_data->d_buf ||
 	    !die_number(die, DW_AT_stmt_list, &offset))

@@ -242,6 +242,15 @@ struct build {
 #define C_NAMES "main|both|outside|nested|square"
 #define CPP_NAMES "outer|main|plain_c|sort"
 
+static void write_sources(const struct world *world)
+{
+	write_file(world, "c.c", c_source);
+	write_file(world, "cpp.cc", cpp_source);
+	write_file(world, "rs.rs", rust_source);
+	MUST_RUN(world, "sed '/int outside/,/nested; return/c int outside(int a) "
+			"{ return both(a, 4); }' c.c >c2.c");
+}
+
 TEST(lines_and_inlined_calls_are_those_of_addr2line)
 {
 	static const struct build builds[] = {
@@ -259,11 +268,7 @@ TEST(lines_and_inlined_calls_are_those_of_addr2line)
 	struct world world;
 
 	world_begin(&world);
-	write_file(&world, "c.c", c_source);
-	write_file(&world, "cpp.cc", cpp_source);
-	write_file(&world, "rs.rs", rust_source);
-	MUST_RUN(&world, "sed '/int outside/,/nested; return/c int outside(int a) "
-			 "{ return both(a, 4); }' c.c >c2.c");
+	write_sources(&world);
 	for (size_t i = 0; i < ARRAY_COUNT(builds); i++) {
 		const struct build *build = &builds[i];
 		int tool = (int)strcspn(build->oracle, " ");
@@ -286,4 +291,183 @@ TEST(lines_and_inlined_calls_are_those_of_addr2line)
 	world_end(&world);
 }
 
-RUN_TESTS(UNIT_TEST(lines_and_inlined_calls_are_those_of_addr2line))
+TEST(a_stripped_program_has_the_lines_of_its_debug_file)
+{
+	struct world world;
+
+	world_begin(&world);
+	write_sources(&world);
+	MUST_RUN(&world, "gcc -g -O2 -o prog c.c && cp prog packed");
+	MUST_RUN(&world, "objcopy --only-keep-debug packed packed.debug && strip packed && "
+			 "objcopy --add-gnu-debuglink=packed.debug packed");
+	open_program(&world, "packed", true);
+	struct comparison c = compare_lines(&world, BINUTILS, C_NAMES);
+	ASSERT_TRUE(c.inlined > 50);
+	ASSERT_EQ(c.other_functions + c.other_lines + c.other_counts, 0);
+	world_end(&world);
+}
+
+/* What libdw would open by itself is a FIFO here, on which it would wait for ever. */
+TEST(split_dwarf_gives_lines_and_nothing_is_opened_behind_our_back)
+{
+	struct world world;
+	unsigned lines = 0;
+
+	world_begin(&world);
+	write_sources(&world);
+	for (unsigned version = 4; version <= 5; version++) {
+		MUST_RUN(&world, "rm -f *.dwo; gcc -g -O2 -gdwarf-%u -gsplit-dwarf -o prog c2.c",
+			 version);
+		MUST_RUN(&world, "rm *.dwo && mkfifo prog-c2.dwo");
+		open_program(&world, "prog", true);
+		alarm(60);
+		uint64_t addr = addr_of(&world, "prog", "main");
+		for (int i = 0; i < 100; i++) {
+			name_at(&world, addr + i);
+			ASSERT_EQ(world.count, 1);
+			lines += world.found[0].line > 0 && str_ends(world.found[0].file, "c2.c");
+		}
+		ASSERT_STREQ(name_at(&world, addr), "main");
+		alarm(0);
+		ASSERT_TRUE(lines >= 50 * (version - 3));
+	}
+	world_end(&world);
+}
+
+TEST(what_dwz_moved_into_a_shared_file_is_found_there_or_left_alone)
+{
+	struct world world;
+
+	world_begin(&world);
+	if (!run(&world, "command -v dwz")) {
+		world_end(&world);
+		SKIP("no dwz");
+	}
+	write_sources(&world);
+	MUST_RUN(&world, "gcc -gdwarf-4 -g -O2 -o prog c.c && gcc -gdwarf-4 -g -O2 -o other c2.c");
+	MUST_RUN(&world, "cp prog packed && dwz -m shared -M /usr/lib/debug/.dwz/shared packed "
+			 "other && mkdir -p usr/lib/debug/.dwz && mv shared usr/lib/debug/.dwz/");
+	open_program(&world, "packed", true);
+	struct comparison c = compare_lines(&world, BINUTILS, C_NAMES);
+	ASSERT_TRUE(c.inlined > 50);
+	ASSERT_EQ(c.other_functions + c.other_lines + c.other_counts, 0);
+
+	MUST_RUN(&world, "gcc -gdwarf-4 -g -O2 -o other c2.c && cp prog packed && "
+			 "dwz -m shared -M $PWD/shared packed other && rm shared && mkfifo shared");
+	open_program(&world, "packed", true);
+	alarm(60);
+	ASSERT_STREQ(name_at(&world, addr_of(&world, "packed", "main")), "main");
+	alarm(0);
+	world_end(&world);
+}
+
+static const char go_source[] = "package main\n"
+				"import (\"fmt\"; \"os\")\n"
+				"func tiny(x int) int { return x*3 + len(os.Args) }\n"
+				"//go:noinline\n"
+				"func work(n int) int {\n"
+				"	s := 0\n"
+				"	for i := 0; i < n; i++ {\n"
+				"		s += tiny(i)\n"
+				"	}\n"
+				"	return s\n"
+				"}\n"
+				"func main() { fmt.Println(work(len(os.Args))) }\n";
+
+TEST(a_stripped_go_program_has_functions_lines_and_inlined_calls)
+{
+	struct world world;
+	unsigned inlined = 0;
+
+	world_begin(&world);
+	if (!run(&world, "command -v go")) {
+		world_end(&world);
+		SKIP("no go");
+	}
+	write_file(&world, "prog.go", go_source);
+	MUST_RUN(&world,
+		 "GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0 go build -o prog prog.go "
+		 "&& GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0 go build "
+		 "-ldflags '-s -w' -o packed prog.go");
+	uint64_t addr = addr_of(&world, "prog", "main.work");
+	open_program(&world, "packed", true);
+	for (uint64_t at = addr; !strcmp(name_at(&world, at), "main.work"); at++) {
+		ASSERT_EQ(world.found[0].kind, KIND_go);
+		ASSERT_EQ(world.found[world.count - 1].start, addr);
+		if (!world.found[0].file) // padding behind the function
+			break;
+		ASSERT_TRUE(str_ends(world.found[0].file, "/prog.go"));
+		ASSERT_TRUE(world.found[0].line >= 3 && world.found[0].line <= 11);
+		if (world.count == 2 && world.found[0].inlined) {
+			ASSERT_STREQ(world.found[0].function, "main.tiny");
+			ASSERT_EQ(world.found[0].line, 3);
+			ASSERT_EQ(world.found[1].line, 8);
+			inlined++;
+		}
+	}
+	ASSERT_TRUE(inlined > 3);
+	open_program(&world, "packed", false);
+	ASSERT_STREQ(name_at(&world, addr), "main.work");
+	ASSERT_TRUE(world.count == 1 && world.found[0].line == 0);
+	world_end(&world);
+}
+
+/* Look up every 5th address of DATA as a program. */
+static void survive(const uint8_t *data, size_t size, uint64_t from, uint64_t until)
+{
+	struct symbolizer_options options = {.lines = true};
+	struct symbol_place place = {.path = "/prog"};
+	_cleanup_object_ struct object *object = NULL;
+	_cleanup_symbolizer_ struct symbolizer *symbolizer = NULL;
+	struct symbol found[SYMBOLS_MAX];
+	struct symbol_object *symbols;
+	size_t count;
+
+	struct error *err = object_open_memory(data, size, "prog", &object);
+	if (err) {
+		error_free(err);
+		return;
+	}
+	ASSERT_OK(symbolizer_new(&options, &symbolizer));
+	ASSERT_OK(symbolizer_object(symbolizer, object, &place, &symbols));
+	for (uint64_t addr = from; addr < until; addr += 5) {
+		ASSERT_OK(symbolize_object(symbols, addr, false, found, &count));
+		ASSERT_TRUE(count >= 1 && count <= SYMBOLS_MAX);
+	}
+}
+
+TEST(every_truncation_and_many_bit_flips_are_survived)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *data = NULL;
+	struct world world;
+	uint64_t seed = 11;
+	size_t size;
+
+	world_begin(&world);
+	write_sources(&world);
+	MUST_RUN(&world, "gcc -g -O2 -o prog c.c");
+	uint64_t from = addr_of(&world, "prog", "main");
+	ASSERT_OK(str_format(&path, "%s/prog", world.root));
+	ASSERT_OK(file_read(AT_FDCWD, path, 1 << 20, &data, &size));
+	for (size_t cut = 0; cut < size; cut += cut < 1024 ? 1 : 37)
+		survive((uint8_t *)data, cut, from, from + 100);
+	for (int round = 0; round < 1500; round++) {
+		_cleanup_free_ uint8_t *damaged = malloc(size);
+		memcpy(damaged, data, size);
+		// One of three goes into the headers, which decide most.
+		size_t part = round % 3 ? size : 64 + (size - 64) * (round % 2);
+		for (int i = 0; i < 1 + round % 16; i++)
+			damaged[next_random(&seed) % part] ^=
+				(uint8_t)(1 << next_random(&seed) % 8);
+		survive(damaged, size, from, from + 100);
+	}
+	world_end(&world);
+}
+
+RUN_TESTS(UNIT_TEST(lines_and_inlined_calls_are_those_of_addr2line),
+	  UNIT_TEST(a_stripped_program_has_the_lines_of_its_debug_file),
+	  UNIT_TEST(split_dwarf_gives_lines_and_nothing_is_opened_behind_our_back),
+	  UNIT_TEST(what_dwz_moved_into_a_shared_file_is_found_there_or_left_alone),
+	  UNIT_TEST(a_stripped_go_program_has_functions_lines_and_inlined_calls),
+	  UNIT_TEST(every_truncation_and_many_bit_flips_are_survived))
