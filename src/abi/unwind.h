@@ -65,8 +65,10 @@ enum unwind_cfa {
 	UNWIND_CFA_frame_ptr, /* rbp + 16, unless the instruction at pc is in a prologue or epilogue
 				 (looked at in memory) */
 	UNWIND_CFA_signal,    /* rt_sigframe: all registers come from the ucontext at rsp */
-	UNWIND_CFA_go_switch, /* Go's systemstack, asmcgocall and the like: continue on the
-				 goroutine's saved stack */
+	/* Go, on a stack of the thread: continue where the goroutine's saved context says. offset:
+	 * place of m in g | of curg in m << 16; aux: of sched.sp in g, pc behind it; fp_offset: of
+	 * bp behind sched.sp; ra_offset: of g from the thread pointer. */
+	UNWIND_CFA_go_switch,
 	UNWIND_CFA_kinds
 };
 
@@ -83,6 +85,9 @@ enum unwind_ra {
 	UNWIND_RA_cfa = 0, /* saved at CFA + ra_offset; -8 nearly everywhere */
 	UNWIND_RA_reg,     /* in register number ra_offset (vfork keeps it in rdi) */
 };
+
+/* aux of UNWIND_CFA_reg: the frame may be on another stack, below this one as well as above. */
+enum { UNWIND_OTHER_STACK = 1 };
 
 /* 16 bytes; rules that are equal are one rule. Unused fields are zero. */
 struct unwind_rule {

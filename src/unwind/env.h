@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What a stack walker may ask for. There are two implementations: inside the kernel (BPF helpers and
+ * What a stack walker may ask for. There are two implementations: inside the kernel (BPF helpers,
  * maps), and on the host (any memory that can be read: a copy of a stack, a live process). This is
  * the one place that chooses. A BPF object includes bpf/env.bpf.h, a layer further down, first.
  *

@@ -248,6 +248,9 @@ WALK_INLINE enum walk_end native_by_rule(struct walk *w, const struct unwind_rul
 	} else if (read_user(w, &pc, cfa + (__s64)rule->ra_offset)) {
 		return END_unreadable;
 	}
+	// On another stack "above" means nothing; what bounds the walk there is its depth.
+	if (rule->cfa == UNWIND_CFA_reg && rule->aux == UNWIND_OTHER_STACK)
+		w->at.sp = 0;
 	return native_to_caller(w, pc, cfa, fp);
 }
 
