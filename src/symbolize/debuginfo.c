@@ -396,6 +396,10 @@ struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
 	}
 	if (unit->lines)
 		find_line(&unit_die, addr, &ret[0]);
+	// With DWARF 5 libdw leaves out the directory of the compilation.
+	const char *dir = die_text(&unit_die, DW_AT_comp_dir);
+	for (size_t i = 0; i < count; i++)
+		ret[i].dir = dir;
 	*ret_count = count;
 	return NULL;
 }

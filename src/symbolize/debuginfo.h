@@ -45,6 +45,7 @@ struct debuginfo_call {
 	const char *name;         /* as in the source, without its scope; NULL: unknown */
 	char *scoped_name; /* "scope::name" where there is no linkage name but a scope; owned */
 	const char *file;  /* where the pc is in this function; NULL: unknown */
+	const char *dir;   /* what FILE is relative to, unless it begins with '/'; may be NULL */
 	uint32_t line;
 	uint64_t start; /* of the machine code of a function that is not inlined; 0: unknown */
 };

@@ -175,7 +175,7 @@ size_t die_calls(Dwarf_Die *function, uint64_t addr, size_t max, Dwarf_Die *ret)
 	return chain.count;
 }
 
-static const char *text_of(Dwarf_Die *die, unsigned attribute)
+const char *die_text(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute value;
 
@@ -200,10 +200,10 @@ void die_names(Dwarf_Die *die, const char **ret_linkage, const char **ret_name,
 	*ret_linkage = NULL;
 	*ret_name = NULL;
 	for (int step = 0; step < DEBUGINFO_ORIGINS; step++) {
-		const char *linkage = text_of(&at, DW_AT_linkage_name);
+		const char *linkage = die_text(&at, DW_AT_linkage_name);
 		if (!linkage)
-			linkage = text_of(&at, DW_AT_MIPS_linkage_name);
-		const char *name = text_of(&at, DW_AT_name);
+			linkage = die_text(&at, DW_AT_MIPS_linkage_name);
+		const char *name = die_text(&at, DW_AT_name);
 		if (name) { // the last one is the declaration, which stands in its scope
 			*ret_name = name;
 			*ret_named = at;
@@ -256,7 +256,7 @@ struct error *die_scoped_name(Dwarf_Die *named, const char *name, char **ret)
 		at = child;
 		if (!is_scope(dwarf_tag(&at)))
 			continue;
-		const char *scope = text_of(&at, DW_AT_name);
+		const char *scope = die_text(&at, DW_AT_name);
 		if (!scope)
 			scope = dwarf_tag(&at) == DW_TAG_namespace ? "(anonymous namespace)"
 								   : "(anonymous)";

@@ -52,5 +52,8 @@ void die_names(Dwarf_Die *die, const char **ret_linkage, const char **ret_name,
 /* "scope::name" of NAMED, whose name is NAME; NULL where it has no scope. The caller frees RET. */
 struct error *die_scoped_name(Dwarf_Die *named, const char *name, char **ret);
 
+/* A string in attribute ATTRIBUTE of DIE itself, borrowed from the file; NULL: it has none. */
+const char *die_text(Dwarf_Die *die, unsigned attribute);
+
 /* A number in attribute ATTRIBUTE of DIE itself. False: it has none. */
 bool die_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);

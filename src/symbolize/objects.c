@@ -269,6 +269,17 @@ static struct error *add_name(struct symbol_object *object, const char *text, co
 	return NULL;
 }
 
+static struct error *add_file(struct symbol_object *object, const struct debuginfo_call *call,
+			      const char **ret)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!call->file || call->file[0] == '/' || !call->dir)
+		return add_name(object, call->file, ret);
+	TRY(str_format(&path, "%s/%s", call->dir, call->file));
+	return add_name(object, path, ret);
+}
+
 /* What one call of DWARF says. Where it has no name at all, RET->function stays NULL. */
 static struct error *name_call(struct symbol_object *object, const struct debuginfo_call *call,
 			       struct symbol *ret)
@@ -281,7 +292,7 @@ static struct error *name_call(struct symbol_object *object, const struct debugi
 	else
 		TRY(add_name(object, name, &ret->function));
 	ret->line = call->line;
-	return add_name(object, call->file, &ret->file);
+	return add_file(object, call, &ret->file);
 }
 
 /* Calls of DWARF, innermost first. OUTER is the function itself as symbols know it; its name is

@@ -4,6 +4,7 @@
 #define LOG_DOMAIN "symbolize"
 #include "symbolize/symbolizer.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -47,6 +48,8 @@ void symbolizer_trim(struct symbolizer *symbolizer)
 		symbol_object_drop(symbolizer->object[i]);
 	jits_trim(&symbolizer->jits);
 	names_deinit(&symbolizer->names);
+	// Freed tables lie between what stays; without this the C library keeps their pages.
+	malloc_trim(0);
 }
 
 /* Of all tables, kernel symbols excepted, the one that was used longest ago. */

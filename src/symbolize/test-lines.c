@@ -247,6 +247,7 @@ static void write_sources(const struct world *world)
 	write_file(world, "c.c", c_source);
 	write_file(world, "cpp.cc", cpp_source);
 	write_file(world, "rs.rs", rust_source);
+	MUST_RUN(world, "mkdir -p sub && cp c.c sub/");
 	MUST_RUN(world, "sed '/int outside/,/nested; return/c int outside(int a) "
 			"{ return both(a, 4); }' c.c >c2.c");
 }
@@ -256,6 +257,8 @@ TEST(lines_and_inlined_calls_are_those_of_addr2line)
 	static const struct build builds[] = {
 		{"gcc -g -O2 -o prog c.c", C_NAMES, "gcc", BINUTILS, NULL},
 		{"gcc -g -O0 -gdwarf-3 -o prog c.c", C_NAMES, "gcc", BINUTILS, NULL},
+		{"gcc -g -O2 -o prog sub/c.c", C_NAMES, "gcc", BINUTILS, NULL},
+		{"gcc -g -O2 -gdwarf-4 -o prog sub/c.c", C_NAMES, "gcc", BINUTILS, NULL},
 		{"gcc -g -O2 -o prog c.c", C_NAMES, "gcc", BINUTILS, "zlib"},
 		{"gcc -g -O2 -gdwarf-4 -o prog c.c", C_NAMES, "gcc", BINUTILS, "zlib-gnu"},
 		{"g++ -g -O2 -o prog cpp.cc", CPP_NAMES, "g++", LLVM, NULL},
