@@ -16,7 +16,7 @@
 
 enum {
 	DELTA_MAX = INT32_MAX - 64, /* reflect calls with frames of up to 1 GiB */
-	PADDING_MAX = 64,    /* behind a function; functions are aligned to 64 at most */
+	PADDING_MAX = 64,           /* behind a function; functions are aligned to 64 at most */
 	SPECIAL_NAME_MAX = 32,
 	SPECIAL_CODE_MAX = 1024, /* the longest of them has some 300 bytes */
 	LEAVE_MAX = 7,
@@ -52,6 +52,7 @@ static const struct unwind_rule rule_signal = {.cfa = UNWIND_CFA_signal};
 /* By the frame pointer, which the function has saved and set. */
 static const struct unwind_rule rule_frame = {.cfa = UNWIND_CFA_reg,
 					      .base = UNWIND_RBP,
+					      .aux = UNWIND_OTHER_STACK,
 					      .offset = 16,
 					      .fp = UNWIND_FP_cfa,
 					      .fp_offset = -16,

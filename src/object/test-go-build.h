@@ -84,7 +84,7 @@ static const char go_source[] =
 	"}\n"
 	"\n"
 	"func main() {\n"
-	"\tprintln(work(len(os.Args) + 2))\n"
+	"\tprintln(work(len(os.Args) + 30))\n"
 	"}\n";
 
 /* The same with a call to C that calls back. */
