@@ -8,6 +8,7 @@
 #   make san, make fuzz     unit tests with sanitizers; fuzzing, FUZZ_SECONDS=60 for each parser
 #   make bench, bench-whole, bench-cost
 #                           speed of the parts; how many stacks are whole; what profiling costs the machine
+#   make bench-storm        ten minutes in a storm of short-lived processes
 #   make clean
 
 PREFIX ?= /usr/local
@@ -17,7 +18,7 @@ DEMO ?= cairn-demo.html
 FUZZ_SECONDS ?= 60
 PYTHON ?= python3
 
-.PHONY: all demo check install san fuzz bench bench-whole bench-cost clean setup-build setup-test
+.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-storm clean setup-build setup-test
 
 all: setup-build $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -57,6 +58,8 @@ fuzz: setup-test
 
 bench bench-whole bench-cost: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn
+bench-storm: all setup-test
+	$(PYTHON) tests/bench/storm.py $(BUILD)/cairn
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-san $(BUILD)-fuzz

@@ -120,7 +120,7 @@ def sample_minimal(bench, pid):
     seconds = bench.seconds(10, 2)
     words = [bench.stackid, bench.object, pid, STACK_HZ, seconds]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
-    return tuple(int(word) for word in done.stdout.split())
+    return tuple(int(word) for word in done.stdout.split()[1:])
 
 
 def ns_of_other_ticks(measure):

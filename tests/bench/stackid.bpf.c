@@ -50,3 +50,20 @@ int stackid(void *ctx)
 		bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST);
 	return 0;
 }
+
+/* Ticks that hit any process, which is what a profile of the machine consists of. */
+SEC("perf_event")
+int ticks(void *ctx)
+{
+	struct key key = {0};
+	__u64 one = 1;
+
+	if (!(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	__u64 *count = bpf_map_lookup_elem(&counts, &key);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		bpf_map_update_elem(&counts, &key, &one, BPF_NOEXIST);
+	return 0;
+}

@@ -2,7 +2,8 @@
 /*
  * Runs stackid.bpf.o on one process: stackid OBJECT PID HZ SECONDS. Prints "ns runs samples
  * frames": the kernel's statistics of the program, how many ticks hit the process, and the user
- * frames of its most frequent stack.
+ * frames of its most frequent stack. PID 0: ticks that hit any process are counted, and nothing
+ * else is done.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -105,9 +106,12 @@ int main(int argc, char **argv)
 		return fail("set the process");
 	if (bpf_object__load(object))
 		return fail("load");
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "stackid");
+	struct bpf_program *program =
+		bpf_object__find_program_by_name(object, pid ? "stackid" : "ticks");
 	if (!program || !attach(program, strtoul(argv[3], NULL, 10)))
 		return fail("attach");
+	puts("counting");
+	fflush(stdout);
 	sleep((unsigned)strtoul(argv[4], NULL, 10));
 	return report(object, program);
 }

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A short storm of processes; `make bench-storm` is the long one, which also looks for growing memory."""
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+
+def test_in_a_storm_of_processes_every_tick_is_accounted_for(cairn, as_root):
+    for tool in ("bpftool", "clang", "gcc"):
+        if not shutil.which(tool):
+            pytest.skip(f"needs {tool}")
+    command = [sys.executable, ROOT / "tests/bench/storm.py", cairn.path, "--minutes", "0.33", "--session", "4", "--every", "2"]
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=180, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
