@@ -93,6 +93,18 @@ static bool x86_64_is_signal_return(const struct bytes *b, size_t *ret_size)
 	return false;
 }
 
+static size_t x86_64_count_frames(struct bytes code)
+{
+	static const uint8_t set_up[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
+	size_t count = 0;
+
+	// push %rbp; mov %rsp,%rbp, in its two encodings
+	for (; bytes_left(&code) >= sizeof(set_up[0]); code.at++)
+		count += memcmp(code.at, set_up[0], sizeof(set_up[0])) == 0 ||
+			 memcmp(code.at, set_up[1], sizeof(set_up[1])) == 0;
+	return count;
+}
+
 static const struct arch arch_x86_64 = {
 	.machine = EM_X86_64,
 	.registers = UNWIND_REGISTERS,
@@ -100,7 +112,10 @@ static const struct arch arch_x86_64 = {
 	.fp = UNWIND_RBP,
 	.ra = DWARF_RIP,
 	.pc = DWARF_RIP,
+	.relative_relocation = R_X86_64_RELATIVE,
 	.stub_rows = x86_64_stub_rows,
+	.decode = insn_decode_x86_64,
+	.count_frames = x86_64_count_frames,
 	.is_signal_return = x86_64_is_signal_return,
 };
 

@@ -12,6 +12,7 @@
 #include "abi/unwind.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "object/insn.h"
 
 enum { STUB_ROWS_MAX = 3 };
 
@@ -22,11 +23,12 @@ struct stub_row {
 };
 
 struct arch {
-	uint16_t machine;  /* ELF e_machine */
-	uint8_t registers; /* DWARF numbers below this can be bases of rules */
-	uint8_t sp, fp;    /* DWARF numbers */
-	uint8_t ra;        /* DWARF number of the return address */
-	uint8_t pc;        /* DWARF number of the program counter in expressions */
+	uint16_t machine;             /* ELF e_machine */
+	uint8_t registers;            /* DWARF numbers below this can be bases of rules */
+	uint8_t sp, fp;               /* DWARF numbers */
+	uint8_t ra;                   /* DWARF number of the return address */
+	uint64_t relative_relocation; /* r_info of one that adds the load bias */
+	uint8_t pc;                   /* DWARF number of the program counter in expressions */
 
 	/*
 	 * The rules of a section of jump stubs (.plt and its like) that has no unwind information.
@@ -34,6 +36,12 @@ struct arch {
 	 * these are no stubs that we know.
 	 */
 	size_t (*stub_rows)(struct bytes code, uint64_t addr, struct stub_row ret[STUB_ROWS_MAX]);
+
+	/* The instruction at B, which is at ADDR. False: not understood. */
+	bool (*decode)(const struct bytes *b, uint64_t addr, struct insn *ret);
+
+	/* How many times CODE sets up a frame pointer, going by the bytes. */
+	size_t (*count_frames)(struct bytes code);
 
 	/* Does code at B begin with the system call that returns from a signal handler? RET_SIZE:
 	 * how many bytes that takes. */

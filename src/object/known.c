@@ -8,12 +8,14 @@
 #include "base/str.h"
 #include "object/object.h"
 #include "object/rows-build.h"
+#include "object/scan-object.h"
 
 enum {
 	WINDOW = 64 << 10,
 	TRAMPOLINE_MAX = 16, /* the longest code that is_signal_return() looks at */
-	ENTRY_CODE = 22,     /* set-up of the stack and the call: x86-64 musl */
-	POOR_PERCENT = 50,   /* below this share of code with rules, frame pointers are tried */
+	POOR_PERCENT = 50,   /* below this share of code with rules, an object counts as poor */
+	FRAMES_MIN = 8,      /* functions in a gap that set up a frame pointer, and at least */
+	FRAME_BYTES = 4096,  /* one in so many bytes: then the gap is code that has them */
 };
 
 /* Where code is: executable sections, or without those, segments. */
@@ -88,20 +90,6 @@ static struct error *find_stubs(struct object *object, const struct arch *arch,
 	return NULL;
 }
 
-/* The walk ends in the code at the entry point: nobody called it. */
-static struct error *find_entry(const struct object *object, const struct rows *rows,
-				struct rows_pieces *pieces)
-{
-	uint64_t entry = object_entry(object);
-	const struct unwind_rule *rule = rows_find(rows, entry);
-
-	if (!entry || entry > UINT64_MAX - ENTRY_CODE || (rule && rule->cfa != UNWIND_CFA_none))
-		return NULL;
-	return rows_pieces_add(pieces, (struct rows_piece){.start = entry,
-							   .end = entry + ENTRY_CODE,
-							   .rule.cfa = UNWIND_CFA_root});
-}
-
 /* Look for the return from signal handlers in the gap RANGE. */
 static struct error *find_trampolines(struct object *object, const struct arch *arch,
 				      struct rows_range range, uint8_t *window,
@@ -157,34 +145,64 @@ static struct error *find_gaps(const struct rows *rows, const struct rows_ranges
 	return NULL;
 }
 
-/* Frame pointers for what is left of an object whose functions mostly have no rules. */
-static struct error *fall_back(const struct rows_ranges *code, struct rows *rows)
+/*
+ * Does the code in RANGE set up frame pointers, as far as one sees by looking for the instructions?
+ * V8's builtins are such code: megabytes without unwind information, in programs that otherwise have
+ * it.
+ */
+static bool has_frames(struct object *object, const struct arch *arch, struct rows_range range,
+		       uint8_t *window)
 {
-	_cleanup_(rows_ranges_deinit) struct rows_ranges gaps = ROWS_RANGES_INIT;
-	_cleanup_(rows_pieces_deinit) struct rows_pieces pieces = ROWS_PIECES_INIT;
+	uint64_t frames = 0;
 
-	TRY(find_gaps(rows, code, &gaps));
-	if (!rows->count || total_size(&gaps) < total_size(code) / 100 * POOR_PERCENT)
-		return NULL;
-	for (size_t i = 0; i < gaps.count; i++)
-		TRY(rows_pieces_add(&pieces,
-				    (struct rows_piece){.start = gaps.range[i].start,
-							.end = gaps.range[i].end,
-							.rule.cfa = UNWIND_CFA_frame_ptr}));
-	return fill_pieces(rows, &pieces);
+	for (uint64_t at = range.start; at < range.end; at += WINDOW) {
+		size_t size = range.end - at < WINDOW ? range.end - at : WINDOW;
+		if (!object_read(object, at, window, size))
+			break;
+		frames += arch->count_frames(bytes_over(window, size, "code"));
+	}
+	return frames >= FRAMES_MIN && frames >= (range.end - range.start) / FRAME_BYTES;
+}
+
+/*
+ * Where frame pointers are tried if nothing better is found: in all GAPS of an object whose functions
+ * mostly have no rules, and in code of others that is seen to have them.
+ */
+static struct error *find_framed(struct object *object, const struct arch *arch,
+				 const struct rows_ranges *gaps, bool poor,
+				 struct rows_pieces *pieces)
+{
+	_cleanup_free_ uint8_t *window = malloc(WINDOW);
+
+	if (!window)
+		return error_oom();
+	for (size_t i = 0; i < gaps->count; i++) {
+		struct rows_piece piece = {.start = gaps->range[i].start,
+					   .end = gaps->range[i].end,
+					   .rule.cfa = UNWIND_CFA_frame_ptr};
+		if (poor || has_frames(object, arch, gaps->range[i], window))
+			TRY(rows_pieces_add(pieces, piece));
+	}
+	return NULL;
 }
 
 struct error *known_fill(struct object *object, const struct arch *arch, struct rows *rows)
 {
 	_cleanup_(rows_ranges_deinit) struct rows_ranges code = ROWS_RANGES_INIT;
 	_cleanup_(rows_ranges_deinit) struct rows_ranges gaps = ROWS_RANGES_INIT;
-	_cleanup_(rows_pieces_deinit) struct rows_pieces pieces = ROWS_PIECES_INIT;
+	_cleanup_(rows_pieces_deinit) struct rows_pieces known = ROWS_PIECES_INIT;
+	_cleanup_(rows_pieces_deinit) struct rows_pieces framed = ROWS_PIECES_INIT;
+	bool poor;
 
 	TRY(list_code(object, &code));
 	TRY(find_gaps(rows, &code, &gaps));
-	TRY(find_stubs(object, arch, rows, &pieces));
-	TRY(find_entry(object, rows, &pieces));
-	TRY(find_all_trampolines(object, arch, &gaps, &pieces));
-	TRY(fill_pieces(rows, &pieces));
-	return fall_back(&code, rows);
+	poor = total_size(&gaps) > total_size(&code) / 100 * POOR_PERCENT;
+	TRY(find_stubs(object, arch, rows, &known));
+	TRY(find_all_trampolines(object, arch, &gaps, &known));
+	TRY(find_framed(object, arch, &gaps, poor, &framed));
+	TRY(fill_pieces(rows, &known));
+	TRY(scan_object(object, arch, &code, poor, rows));
+	rows_join_padding(rows); // which is no code to be filled
+	// Without any rows the walk goes by frame pointers anyway, in the whole object.
+	return rows->count ? fill_pieces(rows, &framed) : NULL;
 }

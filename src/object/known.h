@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for code without unwind information that is known by where it is or how it looks: jump
- * stubs, the entry point, the return from signal handlers; and, for an object with next to no unwind
- * information, the frame pointer.
+ * Rules for code without unwind information: what is known by where it is or how it looks (jump
+ * stubs, the return from signal handlers), what scan-object.h reads off instructions, and, for an
+ * object with next to no unwind information, the frame pointer.
  */
 #pragma once
 

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "object/go.h"
+#include "object/go.h"
 
 enum { PAGE = 4096 };
 
@@ -383,9 +384,8 @@ bool object_is_go(struct object *object)
 {
 	uint64_t addr;
 
-	if (object->go_known)
-		return object->go;
-	object->go = go_table_find(object, &addr);
+	if (!object->go_known)
+		object->go = go_table_find(object, &addr);
 	object->go_known = true;
 	return object->go;
 }

@@ -128,6 +128,17 @@ static void sort_starts(struct rows *rows)
 	rows->start_count = kept;
 }
 
+struct error *rows_add_starts(struct rows *rows, const uint64_t *addrs, size_t count)
+{
+	TRY(ARRAY_RESERVE(rows->starts, rows->start_room, rows->start_count, count, ROWS_STARTS_MAX,
+			  "function starts"));
+	if (count)
+		memcpy(rows->starts + rows->start_count, addrs, count * sizeof(*addrs));
+	rows->start_count += count;
+	sort_starts(rows);
+	return NULL;
+}
+
 /* Give back what doubling reserved in vain; without success it stays. */
 static void trim(void *array, size_t *room, size_t count, size_t size)
 {

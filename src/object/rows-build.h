@@ -82,6 +82,9 @@ struct error *rows_gaps(const struct rows *rows, uint64_t start, uint64_t end,
  */
 struct error *rows_fill(struct rows *rows, struct rows *more);
 
+/* Functions begin at ADDRS. */
+struct error *rows_add_starts(struct rows *rows, const uint64_t *addrs, size_t count);
+
 /*
  * Gaps of up to 15 bytes between two rows are padding, where no program counter is ever found: the
  * row before them goes on.

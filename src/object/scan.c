@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Following the stack through one function. Which functions there are is scan-object.c's business.
+ */
+#include "object/scan.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+enum {
+	STATES_MAX = 4096, /* numbers have 16 bits */
+	INDIRECT_MAX = 4,  /* different stacks at the indirect jumps of one function */
+	RESTARTS_MAX = 64,
+	VISITS = 4,          /* of one instruction: reached, then up to three times knowing less */
+	STEPS_PER_BYTE = 64, /* of code, over all restarts and trials */
+	PADDING_MAX = 15,
+};
+
+enum outcome {
+	FLOW_done,
+	FLOW_restart, /* a call was found not to return */
+	FLOW_conflict,
+	FLOW_unknown, /* not understood */
+};
+
+/* A change, to take it back after a trial. */
+struct change {
+	uint32_t offset;
+	uint16_t before;
+};
+
+struct scanner {
+	scan_decode_fn *decode;
+	const struct scan_function *function;
+	size_t length; /* of what is taken to be this function */
+
+	struct scan_state *states; /* distinct ones; number 0 is none */
+	size_t state_count, state_room;
+
+	size_t room;    /* bytes of code that all of these are large enough for */
+	uint16_t *at;   /* by offset: number of the state there, 0: not reached */
+	uint8_t *flags; /* by offset */
+	uint32_t *work; /* offsets to go on at */
+	uint32_t *late; /* the same behind calls: gone on at when work is empty */
+	struct change *changes;
+	size_t work_count, late_count, change_count;
+
+	uint16_t indirect[INDIRECT_MAX];
+	size_t indirect_count;
+	struct scan_exit exits[SCAN_EXITS_MAX];
+	size_t exit_count;
+
+	bool cautious;     /* a call with padding behind it does not return */
+	size_t restart_at; /* behind the call that does not return */
+	size_t steps;
+};
+
+enum {
+	FLAG_by_call = 1,   /* reached by the return of a call only */
+	FLAG_no_return = 2, /* the call that ends here does not return */
+};
+
+struct error *scanner_new(scan_decode_fn *decode, struct scanner **ret)
+{
+	struct scanner *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_oom();
+	s->decode = decode;
+	*ret = s;
+	return NULL;
+}
+
+static void free_room(struct scanner *s)
+{
+	free(s->at);
+	free(s->flags);
+	free(s->work);
+	free(s->late);
+	free(s->changes);
+}
+
+void scanner_free(struct scanner *s)
+{
+	if (!s)
+		return;
+	free_room(s);
+	free(s->states);
+	free(s);
+}
+
+static struct error *make_room(struct scanner *s, size_t length)
+{
+	free_room(s);
+	s->at = calloc(length, sizeof(*s->at));
+	s->flags = calloc(length, sizeof(*s->flags));
+	s->work = calloc(length, VISITS * sizeof(*s->work));
+	s->late = calloc(length, sizeof(*s->late));
+	s->changes = calloc(length, VISITS * sizeof(*s->changes));
+	bool whole = s->at && s->flags && s->work && s->late && s->changes;
+	s->room = whole ? length : 0;
+	return whole ? NULL : error_oom();
+}
+
+/* The number of STATE; 0: there are too many. */
+static uint16_t number_of(struct scanner *s, const struct scan_state *state)
+{
+	for (size_t i = s->state_count; i-- > 1;)
+		if (scan_state_equal(&s->states[i], state))
+			return (uint16_t)i;
+	_cleanup_error_ struct error *err =
+		ARRAY_RESERVE(s->states, s->state_room, s->state_count, 1, STATES_MAX, "states");
+	if (err) // the function is then one that is not understood
+		return 0;
+	s->states[s->state_count] = *state;
+	return (uint16_t)s->state_count++;
+}
+
+static bool decode(const struct scanner *s, size_t offset, struct insn *ret)
+{
+	struct bytes b = s->function->code;
+
+	b.end = b.at + s->length;
+	b.at += offset;
+	return s->decode(&b, s->function->addr + offset, ret);
+}
+
+/* Go on at OFFSET with state NUMBER. False: it has been visited too often. */
+static bool visit(struct scanner *s, size_t offset, uint16_t number, bool late)
+{
+	if (s->work_count == VISITS * s->room || s->change_count == VISITS * s->room ||
+	    s->late_count == s->room)
+		return false;
+	s->changes[s->change_count++] = (struct change){(uint32_t)offset, s->at[offset]};
+	s->at[offset] = number;
+	if (late)
+		s->late[s->late_count++] = (uint32_t)offset;
+	else
+		s->work[s->work_count++] = (uint32_t)offset;
+	return true;
+}
+
+/* OFFSET was reached before, with another state. */
+static enum outcome meet(struct scanner *s, size_t offset, const struct scan_state *state,
+			 bool by_call)
+{
+	struct scan_state both;
+
+	if (scan_state_meet(&s->states[s->at[offset]], state, &both)) {
+		uint16_t number = number_of(s, &both);
+		if (!number)
+			return FLOW_unknown;
+		if (number == s->at[offset] || visit(s, offset, number, false))
+			return FLOW_done;
+		return FLOW_unknown;
+	}
+	// A path out of a call that comes late is no path: the call does not return.
+	if (by_call)
+		return FLOW_done;
+	if (!(s->flags[offset] & FLAG_by_call))
+		return FLOW_conflict;
+	s->restart_at = offset;
+	return FLOW_restart;
+}
+
+/* A path arrives at OFFSET with STATE. */
+static enum outcome reach(struct scanner *s, size_t offset, const struct scan_state *state,
+			  bool by_call)
+{
+	uint16_t number = number_of(s, state);
+
+	if (!number)
+		return FLOW_unknown;
+	if (!s->at[offset]) {
+		s->flags[offset] |= by_call ? FLAG_by_call : 0;
+		return visit(s, offset, number, by_call) ? FLOW_done : FLOW_unknown;
+	}
+	if (s->at[offset] != number)
+		return meet(s, offset, state, by_call);
+	if (!by_call)
+		s->flags[offset] &= ~FLAG_by_call;
+	return FLOW_done;
+}
+
+static enum outcome note_exit(struct scanner *s, uint64_t addr, const struct scan_state *state)
+{
+	for (size_t i = 0; i < s->exit_count; i++) {
+		if (s->exits[i].addr != addr)
+			continue;
+		return scan_state_equal(&s->exits[i].state, state) ? FLOW_done : FLOW_conflict;
+	}
+	if (s->exit_count == SCAN_EXITS_MAX)
+		return FLOW_unknown;
+	s->exits[s->exit_count++] = (struct scan_exit){addr, *state};
+	return FLOW_done;
+}
+
+/* A jump to ADDR, which may be in another function. */
+static enum outcome jump_to(struct scanner *s, uint64_t addr, const struct scan_state *state)
+{
+	if (addr >= s->function->addr && addr - s->function->addr < s->length)
+		return reach(s, addr - s->function->addr, state, false);
+	return note_exit(s, addr, state);
+}
+
+/* Execution goes on behind an instruction, at OFFSET. */
+static enum outcome go_on(struct scanner *s, size_t offset, const struct scan_state *state,
+			  bool by_call)
+{
+	if (offset < s->length)
+		return reach(s, offset, state, by_call);
+	// Into the next function: two names for one piece of code.
+	return scan_state_is_at_entry(state) ? FLOW_done : FLOW_conflict;
+}
+
+/* Is there nothing but padding between a call and the end of the code? If cautious: any at all? */
+static bool returns_into_padding(const struct scanner *s, size_t next)
+{
+	struct insn insn;
+	bool padding = false;
+
+	while (next < s->length && decode(s, next, &insn) && insn.kind == INSN_padding) {
+		padding = true;
+		next += insn.length;
+	}
+	return next >= s->length || (padding && s->cautious);
+}
+
+/* Behind a call, unless it is known or likely not to return. */
+static enum outcome follow_call(struct scanner *s, size_t next, const struct scan_state *state)
+{
+	// The code at the entry point never sees its one call return.
+	if (s->function->start.ra == SCAN_RA_nowhere || returns_into_padding(s, next) ||
+	    (s->flags[next] & FLAG_no_return))
+		return FLOW_done;
+	return go_on(s, next, state, true);
+}
+
+static enum outcome note_indirect(struct scanner *s, uint16_t number)
+{
+	for (size_t i = 0; i < s->indirect_count; i++)
+		if (s->indirect[i] == number)
+			return FLOW_done;
+	if (!number || s->indirect_count == INDIRECT_MAX)
+		return FLOW_unknown;
+	s->indirect[s->indirect_count++] = number;
+	return FLOW_done;
+}
+
+static enum outcome follow(struct scanner *s, const struct insn *insn, size_t next,
+			   const struct scan_state *state)
+{
+	enum outcome outcome;
+
+	switch (insn->kind) {
+	case INSN_call:
+		return follow_call(s, next, state);
+	case INSN_jump:
+		return jump_to(s, insn->target, state);
+	case INSN_branch:
+		outcome = jump_to(s, insn->target, state);
+		return outcome == FLOW_done ? go_on(s, next, state, false) : outcome;
+	case INSN_return:
+		return scan_state_is_at_entry(state) ? FLOW_done : FLOW_conflict;
+	case INSN_jump_indirect:
+		return note_indirect(s, number_of(s, state));
+	case INSN_stop:
+		return FLOW_done;
+	case INSN_other:
+	case INSN_padding:
+	case INSN_push:
+	case INSN_pop:
+	case INSN_sp_add:
+	case INSN_sp_from_fp:
+	case INSN_sp_lost:
+	case INSN_fp_from_sp:
+	case INSN_fp_lost:
+	case INSN_fp_store:
+	case INSN_fp_load:
+	case INSN_leave:
+		break;
+	}
+	return go_on(s, next, state, false);
+}
+
+/* Follow all paths from OFFSET, reached with START. */
+static enum outcome flow(struct scanner *s, size_t offset, const struct scan_state *start)
+{
+	size_t steps_max = STEPS_PER_BYTE * bytes_left(&s->function->code);
+	struct insn insn;
+
+	s->work_count = 0;
+	s->late_count = 0;
+	enum outcome outcome = reach(s, offset, start, false);
+	while (outcome == FLOW_done && s->work_count + s->late_count > 0) {
+		uint32_t from = s->work_count ? s->work[--s->work_count] : s->late[--s->late_count];
+		struct scan_state state = s->states[s->at[from]];
+		if (s->steps++ > steps_max || !decode(s, from, &insn) ||
+		    !scan_state_apply(&state, &insn))
+			return FLOW_unknown;
+		outcome = follow(s, &insn, from + insn.length, &state);
+	}
+	return outcome;
+}
+
+/* Where a trial begins. */
+struct mark {
+	size_t changes, indirect, exits;
+};
+
+/* Take back everything since MARK. */
+static void undo(struct scanner *s, const struct mark *mark)
+{
+	while (s->change_count > mark->changes) {
+		const struct change *change = &s->changes[--s->change_count];
+		s->at[change->offset] = change->before;
+		if (!change->before)
+			s->flags[change->offset] &= ~FLAG_by_call;
+	}
+	s->indirect_count = mark->indirect;
+	s->exit_count = mark->exits;
+}
+
+/*
+ * Code that no path reached, at OFFSET: with which of the states at the indirect jumps does it work
+ * out? *RET is its number; 0: with none, or with several.
+ */
+static enum outcome try_indirect(struct scanner *s, size_t offset, uint16_t *ret)
+{
+	struct mark mark = {s->change_count, s->indirect_count, s->exit_count};
+	unsigned fitting = 0, restarts = 0;
+	uint16_t found = 0;
+
+	for (size_t i = 0; i < mark.indirect; i++) {
+		struct scan_state state = s->states[s->indirect[i]];
+		enum outcome outcome = flow(s, offset, &state);
+		if (outcome == FLOW_done)
+			found = s->indirect[i];
+		fitting += outcome == FLOW_done;
+		restarts += outcome == FLOW_restart;
+		undo(s, &mark);
+	}
+	if (!fitting && restarts == 1)
+		return FLOW_restart;
+	*ret = fitting == 1 ? found : 0;
+	return FLOW_done;
+}
+
+/* The next code at or behind OFFSET that no path has reached. False: there is none. */
+static bool find_unreached(const struct scanner *s, size_t *offset)
+{
+	struct insn insn;
+
+	while (*offset < s->length && decode(s, *offset, &insn)) {
+		if (!s->at[*offset] && insn.kind != INSN_padding)
+			return true;
+		*offset += insn.length;
+	}
+	return false;
+}
+
+/* Is anything reached behind OFFSET? */
+static bool reached_behind(const struct scanner *s, size_t offset)
+{
+	while (offset < s->length && !s->at[offset])
+		offset++;
+	return offset < s->length;
+}
+
+/* Go on with code that only indirect jumps reach. */
+static enum outcome scan_rest(struct scanner *s)
+{
+	enum outcome outcome = FLOW_done;
+	size_t offset = 0;
+	struct insn insn;
+
+	while (outcome == FLOW_done && find_unreached(s, &offset)) {
+		uint16_t number = 0;
+		outcome = try_indirect(s, offset, &number);
+		if (outcome == FLOW_done && number) {
+			struct scan_state state = s->states[number];
+			outcome = flow(s, offset, &state);
+		} else if (outcome == FLOW_done && !reached_behind(s, offset)) {
+			s->length = offset; // the next function
+		} else if (outcome == FLOW_done && decode(s, offset, &insn)) {
+			offset += insn.length; // dead code, or a riddle: it gets no rule
+		}
+	}
+	return outcome;
+}
+
+static void reset(struct scanner *s)
+{
+	s->length = bytes_left(&s->function->code);
+	memset(s->at, 0, s->length * sizeof(*s->at));
+	for (size_t i = 0; i < s->length; i++)
+		s->flags[i] &= FLAG_no_return;
+	s->state_count = 1;
+	s->indirect_count = 0;
+	s->exit_count = 0;
+	s->change_count = 0;
+}
+
+/* Go through the function from its entry, then through what only indirect jumps reach. */
+static enum outcome scan(struct scanner *s)
+{
+	reset(s);
+	enum outcome outcome = flow(s, 0, &s->function->start);
+	if (outcome == FLOW_done)
+		outcome = scan_rest(s);
+	if (outcome == FLOW_restart)
+		s->flags[s->restart_at] |= FLAG_no_return;
+	return outcome;
+}
+
+/* Scan until no more calls are found that do not return. */
+static enum outcome scan_to_end(struct scanner *s, bool cautious)
+{
+	enum outcome outcome = FLOW_restart;
+
+	s->cautious = cautious;
+	memset(s->flags, 0, bytes_left(&s->function->code));
+	for (unsigned i = 0; i < RESTARTS_MAX && outcome == FLOW_restart; i++)
+		outcome = scan(s);
+	return outcome;
+}
+
+/* Add the instruction [START, END) to the piece that is being made, or begin another. */
+static struct error *extend(struct rows_pieces *pieces, struct rows_piece *piece, uint64_t start,
+			    uint64_t end, const struct unwind_rule *rule)
+{
+	bool near = start - piece->end <= PADDING_MAX;
+
+	if (piece->end && near && memcmp(rule, &piece->rule, sizeof(*rule)) == 0) {
+		piece->end = end;
+		return NULL;
+	}
+	if (piece->end)
+		TRY(rows_pieces_add(pieces, *piece));
+	*piece = (struct rows_piece){start, end, *rule};
+	return NULL;
+}
+
+/* The rules of all instructions that were reached. */
+static struct error *emit(const struct scanner *s, struct rows_pieces *pieces)
+{
+	struct rows_piece piece = {0};
+	struct insn insn;
+	size_t offset = 0;
+
+	while (offset < s->length && decode(s, offset, &insn)) {
+		uint64_t addr = s->function->addr + offset;
+		if (s->at[offset]) {
+			struct unwind_rule rule = scan_state_rule(&s->states[s->at[offset]]);
+			TRY(extend(pieces, &piece, addr, addr + insn.length, &rule));
+		}
+		offset += insn.length;
+	}
+	return piece.end ? rows_pieces_add(pieces, piece) : NULL;
+}
+
+struct error *scan_function(struct scanner *s, const struct scan_function *function,
+			    struct rows_pieces *pieces, struct scan_result *ret)
+{
+	size_t length = bytes_left(&function->code);
+	struct scan_result result = {.end = function->addr + length};
+	enum outcome outcome;
+
+	*ret = result;
+	if (!length || length > SCAN_FUNCTION_MAX)
+		return NULL;
+	if (length > s->room)
+		TRY(make_room(s, length));
+	s->function = function;
+	s->steps = 0;
+	// Padding behind a call aligns a loop, or follows a call that does not return at the end of
+	// a function.
+	outcome = scan_to_end(s, false);
+	if (outcome != FLOW_done)
+		outcome = scan_to_end(s, true);
+	if (outcome != FLOW_done)
+		return NULL;
+	TRY(emit(s, pieces));
+	result.understood = true;
+	result.end = function->addr + s->length;
+	result.exits = s->exits;
+	result.exit_count = s->exit_count;
+	*ret = result;
+	return NULL;
+}
