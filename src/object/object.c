@@ -14,7 +14,6 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "object/go.h"
-#include "object/go.h"
 
 enum { PAGE = 4096 };
 

@@ -4,7 +4,6 @@
 
 #include "object/cfi-run.h"
 #include "object/go.h"
-#include "object/go.h"
 #include "object/known.h"
 #include "object/object.h"
 #include "object/rows-build.h"
@@ -166,7 +165,6 @@ static struct error *compile(struct object *object, struct rows *ret)
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 
 	TRY(add_frames(object, &rows));
-	TRY(go_rows_add(object, &rows));
 	TRY(go_rows_add(object, &rows));
 	TRY(known_fill(object, arch_find(object_machine(object)), &rows));
 	rows_join_padding(&rows);
