@@ -6,8 +6,7 @@
 #   make check              build and run every test; the last line counts them
 #   make install            PREFIX=/usr/local, DESTDIR=
 #   make san, make fuzz     unit tests with sanitizers; fuzzing, FUZZ_SECONDS=60 for each parser
-#   make bench, bench-whole, bench-cost
-#                           speed of the parts; how many stacks are whole; what profiling costs the machine
+#   make bench              both of: bench-whole, how many stacks are whole; bench-cost, what profiling costs (root)
 #   make bench-storm        ten minutes in a storm of short-lived processes
 #   make clean
 
@@ -56,7 +55,8 @@ fuzz: setup-test
 	ninja -C $(BUILD)-fuzz
 	@tools/fuzz.sh $(BUILD)-fuzz $(FUZZ_SECONDS)
 
-bench bench-whole bench-cost: all setup-test
+bench: bench-whole bench-cost
+bench-whole bench-cost: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn
 bench-storm: all setup-test
 	$(PYTHON) tests/bench/storm.py $(BUILD)/cairn
