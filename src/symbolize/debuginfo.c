@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "symbolize/dies.h"
@@ -33,7 +34,8 @@ struct debuginfo {
 	size_t unit_count, unit_room;
 	struct die_ranges ranges; /* of all units, made when .debug_aranges did not help */
 	bool ranges_known;
-	size_t bytes; /* estimate of what libelf and libdw hold */
+	size_t bytes;     /* estimate of what libelf and libdw hold */
+	uint64_t used_ns; /* spent on looking up */
 };
 
 void debuginfo_free(struct debuginfo *info)
@@ -260,6 +262,13 @@ static bool is_skeleton(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name);
 }
 
+static struct die_limit limit_of(unsigned entries)
+{
+	return (struct die_limit){.entries = entries,
+				  .deadline_ns =
+					  clock_monotonic_ns() + DEBUGINFO_LOOKUP_MS * 1000000ull};
+}
+
 static struct error *add_unit(struct debuginfo *info, Dwarf_Die *die, size_t at)
 {
 	struct unit unit = {.offset = dwarf_dieoffset(die), .lines = lines_fit(info, die)};
@@ -268,7 +277,9 @@ static struct error *add_unit(struct debuginfo *info, Dwarf_Die *die, size_t at)
 
 	TRY(ARRAY_RESERVE(info->unit, info->unit_room, info->unit_count, 1, DEBUGINFO_UNITS,
 			  "units of DWARF"));
-	struct error *err = is_skeleton(die) ? NULL : die_list_functions(die, &unit.functions);
+	struct error *err = NULL;
+	if (!is_skeleton(die))
+		err = die_list_functions(die, limit_of(DEBUGINFO_ENTRIES), &unit.functions);
 	if (err) {
 		die_ranges_deinit(&unit.functions);
 		return err;
@@ -367,8 +378,8 @@ static struct error *describe(const struct unit *unit, Dwarf_Die *unit_die, Dwar
 	return NULL;
 }
 
-struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
-			     struct debuginfo_call *ret, size_t *ret_count)
+static struct error *find_calls(struct debuginfo *info, uint64_t addr, size_t max,
+				struct debuginfo_call *ret, size_t *ret_count)
 {
 	_cleanup_free_ Dwarf_Die *dies = calloc(max, sizeof(*dies));
 	const struct unit *unit;
@@ -376,7 +387,6 @@ struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
 	bool found;
 	size_t count = 1;
 
-	*ret_count = 0;
 	if (!dies)
 		return error_oom();
 	TRY(find_die(info, addr, &unit_die, &found));
@@ -386,7 +396,7 @@ struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
 	memset(ret, 0, max * sizeof(*ret));
 	const struct die_range *range = die_ranges_find(&unit->functions, addr);
 	if (range && dwarf_offdie(info->dwarf, range->offset, &function)) {
-		count = die_calls(&function, addr, max, dies);
+		count = die_calls(&function, addr, limit_of(DEBUGINFO_LOOKUP), max, dies);
 		ret[count - 1].start = range->start;
 		struct error *err = describe(unit, &unit_die, dies, count, ret);
 		if (err) {
@@ -402,4 +412,17 @@ struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
 		ret[i].dir = dir;
 	*ret_count = count;
 	return NULL;
+}
+
+struct error *debuginfo_find(struct debuginfo *info, uint64_t addr, size_t max,
+			     struct debuginfo_call *ret, size_t *ret_count)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+
+	*ret_count = 0;
+	if (info->used_ns > DEBUGINFO_TOTAL_MS * 1000000ull)
+		return NULL;
+	struct error *err = find_calls(info, addr, max, ret, ret_count);
+	info->used_ns += clock_monotonic_ns() - start_ns;
+	return err;
 }

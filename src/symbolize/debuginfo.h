@@ -8,8 +8,8 @@
  * files give lines but no inlined calls.
  *
  * Limits on hostile DWARF: bytes of all debug sections (unpacked), of one line program, units,
- * entries visited, depth, and steps from an entry to the one it comes from. Beyond them there are
- * fewer names, not a failure.
+ * entries visited, depth, steps from an entry to the one it comes from, and time. Beyond them there
+ * are fewer names, not a failure.
  */
 #pragma once
 
@@ -27,6 +27,8 @@ enum {
 	DEBUGINFO_RANGES = 4 << 20,   /* address ranges of units, and of functions of one unit */
 	DEBUGINFO_ENTRIES = 4 << 20,  /* looked at in one unit to list its functions */
 	DEBUGINFO_LOOKUP = 256 << 10, /* looked at for one address */
+	DEBUGINFO_LOOKUP_MS = 1000,   /* for one address */
+	DEBUGINFO_TOTAL_MS = 30000,   /* for all of one object; then it has no lines any more */
 	DEBUGINFO_DEPTH = 64,         /* blocks inside blocks, scopes inside scopes */
 	DEBUGINFO_ORIGINS = 8,        /* steps to an abstract origin or a declaration */
 };

@@ -8,3 +8,8 @@ int debuginfod_fetch(const uint8_t *build_id, size_t size)
 	(void)size;
 	return -1;
 }
+
+bool debuginfod_is_built_in(void)
+{
+	return false;
+}

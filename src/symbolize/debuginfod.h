@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,3 +16,6 @@
  * what it fetched and what it asked for in vain.
  */
 int debuginfod_fetch(const uint8_t *build_id, size_t size);
+
+/* Was this program built with the library? */
+bool debuginfod_is_built_in(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "symbolize/debuginfo.h"
 
@@ -87,30 +88,36 @@ static bool is_scope(int tag)
 	}
 }
 
-/* ENTRIES: how many more may be looked at. */
-static struct error *list_below(Dwarf_Die *parent, int depth, unsigned *entries,
+/* Take one entry off LIMIT. False: it is used up. An entry may stand for a long list of ranges, so
+ * that their number alone says little about time. */
+static bool may_go_on(struct die_limit *limit)
+{
+	if (!limit->entries || clock_monotonic_ns() > limit->deadline_ns)
+		return false;
+	limit->entries--;
+	return true;
+}
+
+static struct error *list_below(Dwarf_Die *parent, int depth, struct die_limit *limit,
 				struct die_ranges *ret)
 {
 	Dwarf_Die die;
 
 	for (int end = dwarf_child(parent, &die); !end; end = dwarf_siblingof(&die, &die)) {
 		int tag = dwarf_tag(&die);
-		if (!*entries)
+		if (!may_go_on(limit))
 			return NULL;
-		--*entries;
 		if (tag == DW_TAG_subprogram)
 			TRY(die_ranges_add(ret, &die));
 		else if (is_scope(tag) && depth < DEBUGINFO_DEPTH)
-			TRY(list_below(&die, depth + 1, entries, ret));
+			TRY(list_below(&die, depth + 1, limit, ret));
 	}
 	return NULL;
 }
 
-struct error *die_list_functions(Dwarf_Die *unit, struct die_ranges *ret)
+struct error *die_list_functions(Dwarf_Die *unit, struct die_limit limit, struct die_ranges *ret)
 {
-	unsigned entries = DEBUGINFO_ENTRIES;
-
-	TRY(list_below(unit, 0, &entries, ret));
+	TRY(list_below(unit, 0, &limit, ret));
 	die_ranges_sort(ret);
 	return NULL;
 }
@@ -139,7 +146,7 @@ static bool leads_on(Dwarf_Die *die, uint64_t addr)
 struct chain {
 	Dwarf_Die *call;
 	size_t count, max;
-	unsigned entries; /* how many more may be looked at */
+	struct die_limit limit;
 };
 
 /* True: ADDR was found in a call or a function below PARENT, and CHAIN holds it. */
@@ -148,9 +155,8 @@ static bool find_below(Dwarf_Die *parent, uint64_t addr, int depth, struct chain
 	Dwarf_Die die;
 
 	for (int end = dwarf_child(parent, &die); !end; end = dwarf_siblingof(&die, &die)) {
-		if (!chain->entries)
+		if (!may_go_on(&chain->limit))
 			return false;
-		chain->entries--;
 		if (!leads_on(&die, addr))
 			continue;
 		int tag = dwarf_tag(&die);
@@ -166,9 +172,10 @@ static bool find_below(Dwarf_Die *parent, uint64_t addr, int depth, struct chain
 	return false;
 }
 
-size_t die_calls(Dwarf_Die *function, uint64_t addr, size_t max, Dwarf_Die *ret)
+size_t die_calls(Dwarf_Die *function, uint64_t addr, struct die_limit limit, size_t max,
+		 Dwarf_Die *ret)
 {
-	struct chain chain = {.call = ret, .max = max, .entries = DEBUGINFO_LOOKUP};
+	struct chain chain = {.call = ret, .max = max, .limit = limit};
 
 	ret[chain.count++] = *function;
 	find_below(function, addr, 0, &chain);

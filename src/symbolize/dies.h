@@ -34,15 +34,22 @@ struct error *die_ranges_add(struct die_ranges *ranges, Dwarf_Die *die);
 /* The range that holds ADDR: of several the one that starts last. NULL: none. */
 const struct die_range *die_ranges_find(const struct die_ranges *ranges, uint64_t addr);
 
-/* Add the functions of UNIT that have code. */
-struct error *die_list_functions(Dwarf_Die *unit, struct die_ranges *ret);
+/* How much may be looked at. */
+struct die_limit {
+	unsigned entries;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Add the functions of UNIT that have code; beyond LIMIT there are fewer. */
+struct error *die_list_functions(Dwarf_Die *unit, struct die_limit limit, struct die_ranges *ret);
 
 /*
  * The calls at ADDR in FUNCTION: RET[0] is the function, each further entry was inlined into the
  * one before. Returns how many, at least 1 and at most MAX; what is beyond is left out at the
- * inner end.
+ * inner end, and so is what is beyond LIMIT.
  */
-size_t die_calls(Dwarf_Die *function, uint64_t addr, size_t max, Dwarf_Die *ret);
+size_t die_calls(Dwarf_Die *function, uint64_t addr, struct die_limit limit, size_t max,
+		 Dwarf_Die *ret);
 
 /* What DIE, an inlined call or a function, is called: by itself or by what it comes from. NULL
  * where it has none. RET_NAMED is the entry that has RET_NAME. */

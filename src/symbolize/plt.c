@@ -11,7 +11,8 @@
 /* A slot that the dynamic linker fills with the address of a function. */
 struct slot {
 	uint64_t addr;
-	uint32_t name; /* offset in .dynstr */
+	uint64_t resolver; /* the function that picks the function; 0: it is known by name */
+	uint32_t name;     /* offset in .dynstr; 0: unknown */
 };
 
 struct slots {
@@ -50,18 +51,73 @@ static struct error *read_slots(struct object *object, const char *section,
 	if (!object_section(object, section, &b, NULL))
 		return NULL;
 	while (bytes_left(&b) >= sizeof(Elf64_Rela) && slots->count < PLT_SLOTS_MAX) {
-		uint64_t addr, info, addend;
-		TRY(bytes_u64(&b, &addr));
+		struct slot slot = {0};
+		uint64_t info, addend;
+		TRY(bytes_u64(&b, &slot.addr));
 		TRY(bytes_u64(&b, &info));
 		TRY(bytes_u64(&b, &addend));
 		uint32_t type = ELF64_R_TYPE(info);
 		bool lazy = !strcmp(section, ".rela.plt");
-		if (!lazy && type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT)
+		if (type == R_X86_64_IRELATIVE)
+			slot.resolver = addend;
+		else if (!lazy && type != R_X86_64_GLOB_DAT && type != R_X86_64_JUMP_SLOT)
 			continue;
+		else
+			slot.name = symbol_name(symbols, ELF64_R_SYM(info));
 		TRY(ARRAY_RESERVE(slots->slot, slots->room, slots->count, 1, PLT_SLOTS_MAX,
 				  "PLT slots"));
-		slots->slot[slots->count++] = (struct slot){
-			.addr = addr, .name = symbol_name(symbols, ELF64_R_SYM(info))};
+		slots->slot[slots->count++] = slot;
+	}
+	return NULL;
+}
+
+static int compare_resolver(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return x->resolver < y->resolver ? -1 : x->resolver > y->resolver;
+}
+
+/* Slots are sorted by resolver: give those of the resolver at ADDR a name. */
+static void name_resolver(struct slots *slots, uint64_t addr, uint32_t name)
+{
+	size_t low = 0, high = slots->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (slots->slot[middle].resolver < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	// The first name stays, so that no entry is written to twice for nothing.
+	for (; low < slots->count && slots->slot[low].resolver == addr && !slots->slot[low].name;
+	     low++)
+		slots->slot[low].name = name;
+}
+
+/*
+ * A library's calls of its own indirect functions (libc's of memcpy) have no symbol in their
+ * relocation, only the address of the resolver; the symbol with that address has the name.
+ */
+static struct error *name_resolvers(struct slots *slots, const struct bytes *symbols)
+{
+	struct bytes b = *symbols;
+
+	qsort(slots->slot, slots->count, sizeof(*slots->slot), compare_resolver);
+	if (!slots->slot[slots->count - 1].resolver)
+		return NULL;
+	for (size_t i = 0; i < SYMTAB_MAX && bytes_left(&b) >= sizeof(Elf64_Sym); i++) {
+		uint32_t name;
+		uint8_t info;
+		uint64_t addr;
+		TRY(bytes_u32(&b, &name));
+		TRY(bytes_u8(&b, &info));
+		TRY(bytes_skip(&b, 3)); // visibility, section
+		TRY(bytes_u64(&b, &addr));
+		TRY(bytes_skip(&b, 8)); // size
+		if (ELF64_ST_TYPE(info) == STT_GNU_IFUNC && addr)
+			name_resolver(slots, addr, name);
 	}
 	return NULL;
 }
@@ -87,8 +143,10 @@ static struct error *collect_slots(struct object *object, struct slots *slots)
 	for (size_t i = 0; i < slots->lazy; i++)
 		slots->lazy_name[i] = slots->slot[i].name;
 	TRY(read_slots(object, ".rela.dyn", &symbols, slots));
-	if (slots->count)
-		qsort(slots->slot, slots->count, sizeof(*slots->slot), compare_slot);
+	if (!slots->count)
+		return NULL;
+	TRY(name_resolvers(slots, &symbols));
+	qsort(slots->slot, slots->count, sizeof(*slots->slot), compare_slot);
 	return NULL;
 }
 
