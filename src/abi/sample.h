@@ -3,7 +3,7 @@
  * One sample in the ring, as the BPF programs write it. Little-endian, no pointers.
  *
  *   struct sample | kernel_frames x u64 | user_frames x u64 | copy_bytes of stack, from address
- * state.sp upwards
+ * state.sp - SAMPLE_RED_ZONE upwards
  *
  * User frames are raw program counters from the leaf outwards; the host turns them into objects and
  * offsets with the mappings that held at time_ns. If a walk ends where the host may know more
@@ -21,6 +21,10 @@ enum {
 	SAMPLE_USER_FRAMES = 1024,
 	SAMPLE_COPY_BYTES = 32768,
 	SAMPLE_COMM = 16,
+	// x86-64 psABI 3.2.2: that much below the stack pointer keeps its content. Walks read it:
+	// in GCC's epilogues a frame pointer that was popped is, by the rules, still where it was
+	// saved.
+	SAMPLE_RED_ZONE = 128,
 };
 
 enum sample_flag {

@@ -193,10 +193,10 @@ static __always_inline int host_may_finish(__u32 end)
 	return end == END_unknown_process || end == END_unknown_pc || end == END_not_loaded;
 }
 
-/* Copy the stack from the present stack pointer upwards, behind the frames. */
+/* Copy the stack from the red zone of the present stack pointer upwards, behind the frames. */
 static __always_inline void copy_stack(struct scratch *scratch, __u32 words)
 {
-	__u64 from = scratch->walk.at.sp;
+	__u64 from = scratch->walk.at.sp - SAMPLE_RED_ZONE;
 	__u32 copied = 0;
 
 	for (int i = 0; i < SAMPLE_COPY_BYTES / CHUNK + 1; i++) {
@@ -211,12 +211,13 @@ static __always_inline void copy_stack(struct scratch *scratch, __u32 words)
 			break;
 		if (bpf_probe_read_user((char *)scratch->data + at, size,
 					(const void *)(from + copied))) {
-			if (i > 0) {
+			if (i > 1 || scratch->sample.copy_hole < copied) {
 				scratch->sample.flags |= SAMPLE_copy_whole;
 				break;
 			}
-			// The page of the stack pointer itself may be about to be faulted in.
-			scratch->sample.copy_hole = size;
+			// The page of the stack pointer itself may be about to be faulted in, and
+			// the red zone's before it.
+			scratch->sample.copy_hole = copied + size;
 		}
 		copied += size;
 	}

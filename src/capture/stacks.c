@@ -80,7 +80,7 @@ static int read_copy(void *context, uint64_t addr, void *to, size_t size)
 {
 	struct copy *copy = context;
 	const struct sample *sample = copy->sample;
-	uint64_t start = sample->state.sp, offset = addr - start;
+	uint64_t start = sample->state.sp - SAMPLE_RED_ZONE, offset = addr - start;
 
 	if (addr >= start && offset < sample->copy_hole)
 		return -1;

@@ -37,12 +37,32 @@ void capture_test_middle(int depth)
 	sink++; // not a tail call
 }
 
+/* The end of an epilogue of GCC's: rbp was popped, and the rules say that it is below rsp. */
+void capture_test_popped(void);
+__asm__(".pushsection .text\n"
+	".type capture_test_popped, @function\n"
+	"capture_test_popped:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset %rbp, -16\n"
+	"pop %rbp\n"
+	".cfi_def_cfa_offset 8\n"
+	"1: jmp 1b\n"
+	".cfi_endproc\n"
+	".size capture_test_popped, . - capture_test_popped\n"
+	".popsection\n");
+
+enum { IN_EPILOGUE = -1 };
+
 static pid_t start_child(int depth)
 {
 	pid_t child = fork();
 
 	ASSERT_TRUE(child >= 0);
 	if (child == 0) {
+		if (depth == IN_EPILOGUE)
+			capture_test_popped();
 		capture_test_middle(depth);
 		_exit(0);
 	}
@@ -150,6 +170,27 @@ TEST(a_stack_is_whole_and_named_by_tail_calls)
 	check_variant(KERNEL_tail);
 }
 
+// The host walks the first samples, whose rows are not loaded yet, in a copy of the stack.
+TEST(a_copied_stack_holds_what_an_epilogue_has_popped)
+{
+	pid_t child = start_child(IN_EPILOGUE);
+	uint32_t pid = (uint32_t)child;
+	struct capture_options options = options_for(&pid);
+	struct profile *profile = take_profile(&options);
+	uint64_t right = 0;
+
+	end_child(child);
+	for (size_t i = 0; i < profile_samples(profile); i++)
+		if (count_frames(profile, i, "capture_test_popped") == 1 &&
+		    count_frames(profile, i, "main") == 1)
+			right += profile_sample_at(profile, i)->value;
+	uint64_t samples = profile_facts_const(profile)->samples;
+	ASSERT_TRUE(samples > 0);
+	ASSERT_TRUE(right * 100 >= samples * 98);
+	ASSERT_TRUE(count_cut(profile) * 100 <= samples);
+	profile_free(profile);
+}
+
 TEST(a_stack_deeper_than_asked_for_is_cut_and_says_so)
 {
 	pid_t child = start_child(100);
@@ -242,6 +283,7 @@ TEST(an_event_and_a_rate_that_cannot_be_are_refused)
 
 RUN_TESTS(UNIT_TEST(a_stack_is_whole_and_named_by_bpf_loop),
 	  UNIT_TEST(a_stack_is_whole_and_named_by_tail_calls),
+	  UNIT_TEST(a_copied_stack_holds_what_an_epilogue_has_popped),
 	  UNIT_TEST(a_stack_deeper_than_asked_for_is_cut_and_says_so),
 	  UNIT_TEST(a_thousand_frames_are_walked),
 	  UNIT_TEST(kernel_and_user_frames_can_be_left_out),
