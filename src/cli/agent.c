@@ -71,6 +71,7 @@ static struct error *agent_run(const void *data, int *ret_status)
 	logging_apply(&args->logging);
 	TRY(session_files_check(&files));
 	TRY(stop_signals_open(&stop_fd));
+	sampling_raise_priority();
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
 	TRY(capture_start(capture));

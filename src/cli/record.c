@@ -126,15 +126,20 @@ static struct error *start_command(struct target *target, const struct text_list
 	return add_pid(target, (uint64_t)child);
 }
 
+/* Do the options say what to sample? */
+static bool has_target(const struct record_args *args)
+{
+	return args->all || args->pids.count || args->tids.count || args->names.count ||
+	       args->cgroups.count || args->command.count;
+}
+
 /* Operands: a pid if nothing else says what to sample, then a duration. */
 static struct error *take_operands(const struct record_args *args, struct target *target)
 {
-	bool chosen = args->all || args->pids.count || args->tids.count || args->names.count ||
-		      args->cgroups.count || args->command.count;
 	size_t used = 0;
 	uint64_t number;
 
-	if (!chosen && args->operands.count) {
+	if (!has_target(args) && args->operands.count) {
 		if (!str_parse_u64(args->operands.items[0], 1, PID_MAX, &number))
 			return error_new("\"%s\" is no process id; sample by name with -N",
 					 args->operands.items[0]);
@@ -150,9 +155,6 @@ static struct error *take_operands(const struct record_args *args, struct target
 	}
 	if (used < args->operands.count)
 		return error_new("\"%s\" is one word too many", args->operands.items[used]);
-	if (!chosen && !used)
-		return error_new("say what to sample: -a for everything, a process id, -N NAME, or "
-				 "-- COMMAND");
 	return NULL;
 }
 
@@ -336,6 +338,9 @@ static struct error *record_check(void *data)
 		return error_new("-U and -K exclude each other");
 	if (args->all && (args->pids.count || args->names.count))
 		return error_new("-a samples everything; it goes with neither -p nor -N");
+	if (!has_target(args) && !args->operands.count)
+		return error_new("say what to sample: -a for everything, a process id, -N NAME, or "
+				 "-- COMMAND");
 	return NULL;
 }
 
@@ -350,6 +355,7 @@ static struct error *record_run(const void *data, int *ret_status)
 	TRY(find_target(args, &target));
 	if (args->command.count)
 		TRY(start_command(&target, &args->command));
+	sampling_raise_priority();
 	return record(args, &target, stop_fd);
 }
 

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include "base/array.h"
@@ -74,6 +75,11 @@ struct error *sampling_ids(const struct uint_list *list, uint32_t **ret)
 		ids[i] = (uint32_t)list->items[i];
 	*ret = ids;
 	return NULL;
+}
+
+void sampling_raise_priority(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, -10);
 }
 
 static void stop_set(sigset_t *set)

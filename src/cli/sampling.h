@@ -24,6 +24,12 @@ void sampling_apply(const struct sampling_args *args, struct capture_options *op
 struct error *sampling_ids(const struct uint_list *list, uint32_t **ret);
 
 /*
+ * Ask the scheduler to let us run soon: on a machine whose CPUs are all busy the ring would fill while
+ * cairn waits its turn. Without the privilege nothing changes, and lost samples are counted as ever.
+ */
+void sampling_raise_priority(void);
+
+/*
  * A descriptor that becomes readable when the process is told to stop (SIGINT, SIGTERM, SIGHUP) or
  * when a child ends. Those signals are blocked from now on; a child must call
  * stop_signals_unblock() before it execs.
