@@ -180,6 +180,10 @@ WALK_INLINE enum walk_end native_by_frame_pointer(struct walk *w)
 		return END_unreadable;
 	if (position != ARCH_entry && read_user(w, &fp, sp - 16))
 		return END_unreadable;
+	// Code that uses rbp for something else finds zeros often, and a start routine of its own
+	// that is the leaf as good as never: this is no root.
+	if (position == ARCH_body && !pc && (w->flags & WALK_leaf))
+		return END_no_frame_ptr;
 	return native_to_caller(w, pc, sp, fp);
 }
 

@@ -265,6 +265,8 @@ TEST(a_frame_pointer_of_zero_ends_the_stack_and_one_that_points_down_cuts_it)
 	ASSERT_EQ(by_frame_pointer(0x90, STACK + 32, words).walk.end, END_no_frame_ptr);
 	ASSERT_EQ(by_frame_pointer(0x90, 0, words).walk.end, END_no_frame_ptr);
 	ASSERT_EQ(by_frame_pointer(0x90, STACK + 36, words).walk.end, END_no_frame_ptr);
+	// Not a frame pointer at all, but the address of zeros.
+	ASSERT_EQ(by_frame_pointer(0x90, STACK + 64, words).walk.end, END_no_frame_ptr);
 	ASSERT_EQ(by_frame_pointer(0x90, 0x90000, words).walk.end, END_unreadable);
 }
 
