@@ -29,10 +29,11 @@ struct naming {
 	struct objects *objects;
 	struct profile *profile;
 	struct symbolizer *symbolizer;
-	struct symbol_object **symbols; /* by object number; NULL: not asked for yet */
-	struct rows *starts;            /* by object number; they live as long as the symbolizer */
-	uint32_t *ns_pids;              /* by process; 0: not asked for yet */
-	struct named *named;            /* by frame of numbers */
+	uint32_t object; /* whose symbols are open; OBJECT_NONE: none's */
+	struct symbol_object *symbols;
+	struct rows starts;  /* of object; symbols refer to them */
+	uint32_t *ns_pids;   /* by process; 0: not asked for yet */
+	struct named *named; /* by frame of numbers */
 	frame_id *names;
 	size_t name_count, name_room;
 };
@@ -53,13 +54,25 @@ static int open_for_symbols(void *context, uint32_t pid, const char *path)
 	return outcome == ROOT_opened ? fd : -1;
 }
 
+/*
+ * The tables of one object at a time: those of a large one with debug information are hundreds of
+ * MB.
+ */
+static void close_object(struct naming *naming)
+{
+	symbol_object_free(naming->symbols);
+	naming->symbols = NULL;
+	naming->object = OBJECT_NONE;
+	rows_deinit(&naming->starts);
+	naming->starts = (struct rows)ROWS_INIT;
+	if (naming->symbolizer)
+		symbolizer_trim(naming->symbolizer);
+}
+
 static void naming_deinit(struct naming *naming)
 {
+	close_object(naming);
 	symbolizer_free(naming->symbolizer);
-	for (uint32_t i = 0; naming->starts && i < objects_count(naming->objects); i++)
-		rows_deinit(&naming->starts[i]);
-	free(naming->starts);
-	free(naming->symbols);
 	free(naming->ns_pids);
 	free(naming->named);
 	free(naming->names);
@@ -82,17 +95,14 @@ static struct error *start(struct naming *naming, const struct naming_options *o
 		.lines = options->lines,
 		.debuginfod = options->debuginfod,
 	};
-	uint32_t objects = objects_count(naming->objects);
 	size_t processes = profile_processes(naming->numbers);
 	size_t frames = profile_frames(naming->numbers);
 
 	TRY(symbolizer_new(&how, &naming->symbolizer));
 	TRY(load_kernel(naming));
-	naming->symbols = calloc(objects + 1, sizeof(*naming->symbols));
-	naming->starts = calloc(objects + 1, sizeof(*naming->starts));
 	naming->ns_pids = calloc(processes + 1, sizeof(*naming->ns_pids));
 	naming->named = calloc(frames + 1, sizeof(*naming->named));
-	if (!naming->symbols || !naming->starts || !naming->ns_pids || !naming->named)
+	if (!naming->ns_pids || !naming->named)
 		return error_oom();
 	return profile_new(NULL, &naming->profile);
 }
@@ -141,22 +151,25 @@ static struct error *add_text(struct naming *naming, enum frame_kind kind, const
 	return add_symbol(naming, &symbol, NULL);
 }
 
-/* The symbols of object NUMBER, opened at its first frame. */
+/* The symbols of object NUMBER; NULL when its file could not be opened. */
 static struct error *symbols_of(struct naming *naming, uint32_t number, struct symbol_object **ret)
 {
 	struct object *object = objects_object(naming->objects, number);
 
-	if (!naming->symbols[number] && object) {
-		TRY(objects_starts(naming->objects, number, &naming->starts[number]));
+	if (naming->object != number) {
+		close_object(naming);
+		naming->object = number;
+	}
+	if (!naming->symbols && object) {
+		TRY(objects_starts(naming->objects, number, &naming->starts));
 		struct symbol_place place = {
 			.path = objects_path(naming->objects, number),
 			.pid = objects_pid(naming->objects, number),
-			.rows = &naming->starts[number],
+			.rows = &naming->starts,
 		};
-		TRY(symbolizer_object(naming->symbolizer, object, &place,
-				      &naming->symbols[number]));
+		TRY(symbolizer_object(naming->symbolizer, object, &place, &naming->symbols));
 	}
-	*ret = naming->symbols[number];
+	*ret = naming->symbols;
 	return NULL;
 }
 
@@ -250,6 +263,40 @@ static struct error *name_frame(struct naming *naming, frame_id id)
 	return NULL;
 }
 
+/* A frame to name, and whose turn it is: 0 for what is in no object. */
+struct turn {
+	uint32_t object;
+	frame_id id;
+};
+
+static int by_object(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Name every frame, one object after the other. */
+static struct error *name_frames(struct naming *naming)
+{
+	size_t count = profile_frames(naming->numbers);
+	_cleanup_free_ struct turn *turns = NULL;
+
+	TRY(ARRAY_NEW(turns, count));
+	for (frame_id i = 0; i < count; i++) {
+		const struct frame *number = profile_frame_at(naming->numbers, i);
+		turns[i].id = i;
+		if (number->kind == KIND_native)
+			turns[i].object = stacks_frame_number(number);
+	}
+	qsort(turns, count, sizeof(*turns), by_object);
+	for (size_t i = 0; i < count; i++)
+		TRY(name_frame(naming, turns[i].id));
+	return NULL;
+}
+
 /* Stacks of numbers to stacks of names; RET is by stack of numbers, the caller frees it. */
 static struct error *name_stacks(struct naming *naming, stack_id **ret)
 {
@@ -292,8 +339,7 @@ struct error *naming_run(const struct naming_options *options, const struct prof
 	_cleanup_free_ stack_id *stacks = NULL;
 
 	TRY(start(&naming, options));
-	for (frame_id i = 0; i < profile_frames(numbers); i++)
-		TRY(name_frame(&naming, i));
+	TRY(name_frames(&naming));
 	TRY(name_stacks(&naming, &stacks));
 	TRY(copy_processes(&naming));
 	for (size_t i = 0; i < profile_samples(numbers); i++) {

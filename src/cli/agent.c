@@ -61,6 +61,8 @@ static struct error *agent_run(const void *data, int *ret_status)
 	struct capture_options options = {
 		.event = "cpu-clock",
 		.hz = (unsigned)args->hz,
+		// Source lines and inlined calls would take hundreds of megabytes where there is debug
+		// information; .col has no place for lines.
 		.kernel_stacks = true,
 		.user_stacks = true,
 	};
@@ -71,7 +73,7 @@ static struct error *agent_run(const void *data, int *ret_status)
 	logging_apply(&args->logging);
 	TRY(session_files_check(&files));
 	TRY(stop_signals_open(&stop_fd));
-	sampling_raise_priority();
+	sampling_prepare_process();
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
 	TRY(capture_start(capture));

@@ -26,6 +26,7 @@ enum { SLICE_MS = 250, PID_MAX = 4 << 20 };
 struct record_args {
 	struct logging_args logging;
 	struct sampling_args sampling;
+	struct naming_args naming;
 	bool all, subprocesses, user_only, kernel_only;
 	struct uint_list pids, tids, cpus;
 	struct text_list names, cgroups, operands, command;
@@ -302,6 +303,8 @@ static struct error *record(const struct record_args *args, struct target *targe
 		.event = args->event,
 		.hz = args->period ? 0 : (unsigned)args->hz,
 		.period = args->period,
+		.lines = args->naming.lines,
+		.debuginfod = args->naming.debuginfod,
 		.kernel_stacks = !args->user_only,
 		.user_stacks = !args->kernel_only,
 		.pids = target->pids,
@@ -355,7 +358,7 @@ static struct error *record_run(const void *data, int *ret_status)
 	TRY(find_target(args, &target));
 	if (args->command.count)
 		TRY(start_command(&target, &args->command));
-	sampling_raise_priority();
+	sampling_prepare_process();
 	return record(args, &target, stop_fd);
 }
 
@@ -456,6 +459,7 @@ static const struct option_row record_options[] = {
 	 .kind = OPTION_FLAG,
 	 .at = offsetof(struct record_args, kernel_only),
 	 .help = "no user frames"},
+	{.kind = OPTION_GROUP, .at = offsetof(struct record_args, naming), .group = options_naming},
 	{.kind = OPTION_GROUP,
 	 .at = offsetof(struct record_args, sampling),
 	 .group = options_sampling},

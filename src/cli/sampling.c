@@ -2,12 +2,15 @@
 /* Rows and signals that the sampling commands share. */
 #include "cli/sampling.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include "base/array.h"
+
+enum { LARGE_BYTES = 128 * 1024 };
 
 static const char *const walkers[] = {"auto", "loop", "tail"};
 
@@ -25,15 +28,6 @@ const struct option_row options_sampling[] = {
 	 .max = SAMPLE_USER_FRAMES,
 	 .unit = "frames",
 	 .help = "user frames in one stack; deeper stacks are cut, visibly"},
-	{.name = "no-lines",
-	 .kind = OPTION_FLAG_OFF,
-	 .at = offsetof(struct sampling_args, lines),
-	 .help = "do not look up source lines and inlined calls in debug information"},
-	{.name = "debuginfod",
-	 .kind = OPTION_FLAG,
-	 .at = offsetof(struct sampling_args, debuginfod),
-	 .help = "fetch missing debug information from the servers in DEBUGINFOD_URLS, after "
-		 "sampling"},
 	{.name = "memory",
 	 .kind = OPTION_UINT,
 	 .at = offsetof(struct sampling_args, memory_mib),
@@ -52,11 +46,22 @@ const struct option_row options_sampling[] = {
 	{0},
 };
 
+const struct option_row options_naming[] = {
+	{.name = "no-lines",
+	 .kind = OPTION_FLAG_OFF,
+	 .at = offsetof(struct naming_args, lines),
+	 .help = "do not look up source lines and inlined calls in debug information"},
+	{.name = "debuginfod",
+	 .kind = OPTION_FLAG,
+	 .at = offsetof(struct naming_args, debuginfod),
+	 .help = "fetch missing debug information from the servers in DEBUGINFOD_URLS, after "
+		 "sampling"},
+	{0},
+};
+
 void sampling_apply(const struct sampling_args *args, struct capture_options *options)
 {
 	options->depth = (unsigned)args->depth;
-	options->lines = args->lines;
-	options->debuginfod = args->debuginfod;
 	options->memory_mib = (unsigned)args->memory_mib;
 	options->variant = KERNEL_auto;
 	if (!strcmp(args->walker, "loop"))
@@ -77,9 +82,12 @@ struct error *sampling_ids(const struct uint_list *list, uint32_t **ret)
 	return NULL;
 }
 
-void sampling_raise_priority(void)
+void sampling_prepare_process(void)
 {
 	(void)setpriority(PRIO_PROCESS, 0, -10);
+	// Tables that are built and dropped again (a large object's rows) go back to the system at once.
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
 static void stop_set(sigset_t *set)

@@ -12,10 +12,15 @@
 /* How to sample, whatever it is for. */
 struct sampling_args {
 	uint64_t depth, memory_mib;
-	bool lines, debuginfod;
 	const char *walker;
 };
 extern const struct option_row options_sampling[];
+
+/* What to look up beyond symbols. */
+struct naming_args {
+	bool lines, debuginfod;
+};
+extern const struct option_row options_naming[];
 
 /* The parts of OPTIONS that ARGS decide. */
 void sampling_apply(const struct sampling_args *args, struct capture_options *options);
@@ -24,10 +29,11 @@ void sampling_apply(const struct sampling_args *args, struct capture_options *op
 struct error *sampling_ids(const struct uint_list *list, uint32_t **ret);
 
 /*
- * Ask the scheduler to let us run soon: on a machine whose CPUs are all busy the ring would fill while
- * cairn waits its turn. Without the privilege nothing changes, and lost samples are counted as ever.
+ * Ask the scheduler to let us run soon (on a machine whose CPUs are all busy the ring would fill
+ * while cairn waits its turn; without the privilege nothing changes, and lost samples are counted
+ * as ever), and the allocator to give memory back.
  */
-void sampling_raise_priority(void);
+void sampling_prepare_process(void);
 
 /*
  * A descriptor that becomes readable when the process is told to stop (SIGINT, SIGTERM, SIGHUP) or
