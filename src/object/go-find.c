@@ -239,7 +239,7 @@ static bool scan_for_module(struct go_view *view, uint64_t addr, uint64_t word, 
 	       module_fits(view, search->parts, &module, search->ret);
 }
 
-/* A relocation of a position-independent program: the word at OFFSET is VALUE plus the load bias. */
+/* Is RELA, which has the loader store an address plus the load bias, the last one to look at? */
 typedef bool relocation_fn(struct go_view *view, const Elf64_Rela *rela, void *context);
 
 static bool scan_relocations(struct go_view *view, relocation_fn *fn, void *context)

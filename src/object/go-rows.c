@@ -233,6 +233,7 @@ static struct error *add_unknown_switch(struct compile *c, struct function *f)
 	size_t kept;
 
 	rule.base = UNWIND_R12;
+	rule.aux = UNWIND_OTHER_STACK;
 	read_code(c, f);
 	if (!f->frame_at && go_code_writes(f->code, f->code_size, writes) &&
 	    go_code_has(f->code, f->code_size, keep, sizeof(keep), &kept) && kept < writes[0].start)

@@ -89,9 +89,9 @@ size_t go_inlines(struct go_table *table, const struct go_function *function, ui
  *
  * The frame pointer is followed only where the code is known to save it. Stack switches:
  *
- *   where a function switches stacks with its own frame pointer set (systemstack, asmcgocall and
- *   cgocallback since Go 1.21; everything that calls the vdso, in all versions), CFA = rbp + 16: the
- *   frame pointer still is that of the stack left behind
+ *   where a function switches stacks with its own frame pointer set (systemstack and asmcgocall
+ *   since Go 1.21; cgocallback and everything that calls the vdso, in all versions), CFA = rbp +
+ *   16 and UNWIND_OTHER_STACK: the frame pointer still is that of the stack left behind
  *   systemstack before Go 1.21, morestack: UNWIND_CFA_go_switch
  *   asmcgocall before Go 1.21: CFA = rbp + 16, which is the frame of its caller (runtime.cgocall or
  *   a wrapper); that one frame is not seen. The saved context is of no use there: a call back

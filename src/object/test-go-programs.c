@@ -200,7 +200,7 @@ TEST(lines_are_those_of_the_dwarf)
 }
 
 /* The calls at ADDR by DWARF, innermost first: names, and where each was called from. */
-static size_t dwarf_calls(Dwarf_Die *cu, uint64_t addr, struct go_call ret[GO_CALLS_MAX])
+static size_t calls_by_dwarf(Dwarf_Die *cu, uint64_t addr, struct go_call ret[GO_CALLS_MAX])
 {
 	Dwarf_Die *inner = NULL, *scopes = NULL;
 	size_t count = 0;
@@ -248,7 +248,7 @@ static void compare_calls(struct opened *o, Dwarf_Die *cu, uint64_t addr,
 {
 	struct go_call expected[GO_CALLS_MAX], calls[GO_CALLS_MAX];
 	struct go_function f;
-	size_t count = dwarf_calls(cu, addr, expected);
+	size_t count = calls_by_dwarf(cu, addr, expected);
 
 	// Code that the compiler made by itself has no DWARF.
 	if (!count)

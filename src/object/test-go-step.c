@@ -2,8 +2,8 @@
 /*
  * Rows against what really happens: programs are run instruction by instruction from main.work on.
  * Calls and returns are followed as they happen, so that at every instruction it is known where the
- * function's frame begins and what its caller's frame pointer was; the rule of that instruction must
- * find both. No table of the program is used for that.
+ * function's frame begins and what its caller's frame pointer was; the rule of that instruction
+ * must find both. No table of the program is used for that.
  */
 #include <fcntl.h>
 #include <signal.h>
