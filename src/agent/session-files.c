@@ -92,7 +92,9 @@ static struct error *write_one(const struct session_files *files, const struct p
 	TRY(str_format(&path, "%s/profile_%s%s", files->directory, time, format->suffix));
 	TRY(str_format(&link, "%s/%s", files->directory, link_name));
 	TRY(file_writer_open(path, &writer));
-	TRY(format->write(profile, writer.stream));
+	struct error *err = format->write(profile, writer.stream);
+	if (err)
+		return error_wrap(err, "%s", path);
 	TRY(file_writer_commit(&writer));
 
 	const char *name = strrchr(path, '/') + 1;

@@ -286,10 +286,11 @@ static struct error *name_session(struct profile *profile, const struct record_a
 }
 
 static struct error *write_profile(const struct profile *profile, const struct format *format,
-				   struct file_writer *writer)
+				   const char *path, struct file_writer *writer)
 {
-	TRY(format->write(profile, writer->stream));
-	return file_writer_commit(writer);
+	struct error *err = format->write(profile, writer->stream);
+
+	return err ? error_wrap(err, "%s", path) : file_writer_commit(writer);
 }
 
 static struct error *record(const struct record_args *args, struct target *target, int stop_fd)
@@ -327,7 +328,7 @@ static struct error *record(const struct record_args *args, struct target *targe
 	TRY(sample_until_end(capture, target, stop_fd, args->logging.quiet));
 	TRY(capture_end_session(capture, &profile));
 	TRY(name_session(profile, args));
-	TRY(write_profile(profile, format, &writer));
+	TRY(write_profile(profile, format, path, &writer));
 	if (!args->logging.quiet)
 		print_summary(profile, path);
 	return NULL;

@@ -39,7 +39,7 @@ struct error *format_finish(FILE *stream)
 	if (fflush(stream))
 		return error_errno("write");
 	if (ferror(stream)) // an earlier write failed; its errno is long gone
-		return error_new("write: a part of the output was lost");
+		return error_new("write: a part of the output was lost (is the file system full?)");
 	return NULL;
 }
 
