@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86-64: register numbers (psABI 3.6.2), procedure linkage tables, return from a signal handler. */
+/* x86-64: register numbers (psABI 3.6.2), procedure linkage tables, signal trampolines. */
 #include "object/arch.h"
 
 #include <elf.h>

@@ -5,6 +5,7 @@
 #include <dwarf.h>
 
 #include "object/cfi-expr.h"
+#include "object/rows-build.h"
 
 enum {
 	PRIMARY_MASK = 0xc0,
@@ -72,7 +73,7 @@ struct unwind_rule cfi_rule(const struct cfi_line *line, const struct arch *arch
 	if (line->ra.how == CFI_SAVED_undefined)
 		return (struct unwind_rule){.cfa = UNWIND_CFA_root};
 	if (!set_cfa(line, &rule) || !set_ra(line, arch, &rule))
-		return (struct unwind_rule){.cfa = UNWIND_CFA_none};
+		return rows_unknown;
 	set_fp(line, &rule);
 	return rule;
 }

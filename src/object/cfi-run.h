@@ -36,7 +36,7 @@ struct cfi_line {
 	struct cfi_saved fp, ra;
 };
 
-/* The rule of LINE. */
+/* The rule of LINE; rows_unknown if none can say it. */
 struct unwind_rule cfi_rule(const struct cfi_line *line, const struct arch *arch);
 
 struct cfi_run {

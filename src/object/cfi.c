@@ -321,8 +321,8 @@ static struct error *read_pass(struct cfi *cfi, bool cies)
 			cfi->damaged += cies;
 			return NULL;
 		}
-		// A linker may leave a terminator between two inputs. It is the end only where nothing
-		// else tells the end.
+		// A linker may leave a terminator between two inputs. It is the end only where
+		// nothing else tells the end.
 		if (record.end && cfi->kind == CFI_EH_FRAME_OPEN)
 			return NULL;
 		if (record.end || is_cie(cfi, &record) != cies)

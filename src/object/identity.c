@@ -3,10 +3,11 @@
  * Who an object is: the build id of its notes, or a hash of its content.
  *
  * The content hash is two 64-bit hashes of: the file's size, its first and last 64 KiB (ELF header,
- * program headers, notes, section table), and 64 blocks of 4 KiB evenly spread over the rest; a file
- * of up to 1 MiB is hashed whole. Two links of one program differ in many places at once (addresses
- * in code, tables, symbols), so that a sample tells them apart; reading 384 KiB is bearable for
- * every file of a machine, reading 100 MB of each Go program is not. Nobody is kept out by it: who
+ * program headers, notes, section table), and 64 blocks of 4 KiB evenly spread over the rest; a
+ * file of up to 1 MiB is hashed whole. Two links of one program differ in many places at once
+ * (addresses in code, tables, symbols), so that a sample tells them apart; reading 384 KiB is
+ * bearable for every file of a machine, reading 100 MB of each Go program is not. Nobody is kept
+ * out by it: who
  * wants to pass for another file can copy its build id.
  */
 #include "object/image.h"

@@ -398,7 +398,7 @@ static bool writes(const struct parts *p, uint8_t reg)
 }
 
 /* DWARF numbers of the registers as instructions number them. */
-static uint8_t dwarf_number(uint8_t reg)
+static uint8_t number_in_dwarf(uint8_t reg)
 {
 	static const uint8_t low[8] = {0, 2, 1, 3, 7, 6, 4, 5};
 
@@ -425,7 +425,7 @@ static bool stack_or_flow(const struct parts *p, uint64_t end, struct insn *ret)
 
 	if (op >= 0x50 && op <= 0x5f)
 		*ret = (struct insn){.kind = op < 0x58 ? INSN_push : INSN_pop,
-				     .reg = dwarf_number(reg)};
+				     .reg = number_in_dwarf(reg)};
 	else if (op == 0x68 || op == 0x6a || op == 0x9c)
 		*ret = (struct insn){.kind = INSN_push, .reg = INSN_NO_REG};
 	else if (op == 0x9d || (op == 0x8f && p->mod != 3))

@@ -147,8 +147,8 @@ static struct error *find_gaps(const struct rows *rows, const struct rows_ranges
 
 /*
  * Does the code in RANGE set up frame pointers, as far as one sees by looking for the instructions?
- * V8's builtins are such code: megabytes without unwind information, in programs that otherwise have
- * it.
+ * V8's builtins are such code: megabytes without unwind information, in programs that otherwise
+ * have it.
  */
 static bool has_frames(struct object *object, const struct arch *arch, struct rows_range range,
 		       uint8_t *window)
@@ -165,8 +165,8 @@ static bool has_frames(struct object *object, const struct arch *arch, struct ro
 }
 
 /*
- * Where frame pointers are tried if nothing better is found: in all GAPS of an object whose functions
- * mostly have no rules, and in code of others that is seen to have them.
+ * Where frame pointers are tried if nothing better is found: in all GAPS of an object whose
+ * functions mostly have no rules, and in code of others that is seen to have them.
  */
 static struct error *find_framed(struct object *object, const struct arch *arch,
 				 const struct rows_ranges *gaps, bool poor,

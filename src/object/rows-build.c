@@ -12,6 +12,12 @@ enum {
 };
 
 static const struct unwind_rule gap = {.cfa = UNWIND_CFA_none};
+const struct unwind_rule rows_unknown = {.cfa = UNWIND_CFA_none, .aux = 1};
+
+static bool is_gap(const struct unwind_rule *rule)
+{
+	return memcmp(rule, &gap, sizeof(gap)) == 0;
+}
 
 void rows_builder_deinit(struct rows_builder *builder)
 {
@@ -37,7 +43,7 @@ static struct error *add_rule(struct rows_builder *builder, uint64_t hash,
 	struct rows *rows = &builder->rows;
 
 	// The gap is rule 0 of every object, so that there is room for it when the table is full.
-	if (!rows->rule_count && memcmp(rule, &gap, sizeof(gap)) != 0)
+	if (!rows->rule_count && !is_gap(rule))
 		TRY(add_rule(builder, hash_bytes(&gap, sizeof(gap), 0), &gap, ret));
 	if (rows->rule_count == ROWS_RULES_MAX) {
 		rows->facts.damaged++;
@@ -186,7 +192,7 @@ static void move_to(struct cursor *cursor, uint64_t addr)
 		return;
 
 	const struct unwind_rule *rule = &cursor->rows->rules[cursor->rows->row[cursor->next].rule];
-	cursor->rule = rule->cfa == UNWIND_CFA_none ? NULL : rule;
+	cursor->rule = is_gap(rule) ? NULL : rule;
 	cursor->next++;
 }
 
@@ -250,13 +256,31 @@ void rows_join_padding(struct rows *rows)
 
 	for (size_t i = 0; i < rows->count; i++) {
 		struct row *row = &rows->row[i];
-		bool padding = kept && i + 1 < rows->count &&
-			       rows->rules[row->rule].cfa == UNWIND_CFA_none &&
+		bool padding = kept && i + 1 < rows->count && is_gap(&rows->rules[row->rule]) &&
 			       row[1].addr - row->addr <= PADDING_MAX;
 		if (!padding && (!kept || rows->row[kept - 1].rule != row->rule))
 			rows->row[kept++] = *row;
 	}
 	rows->count = kept;
+}
+
+void rows_close(struct rows *rows)
+{
+	size_t kept = 0;
+
+	rows_join_padding(rows);
+	// Rule 0 is the gap.
+	for (size_t i = 0; i < rows->count; i++) {
+		struct row row = rows->row[i];
+		if (rows->rules[row.rule].cfa == UNWIND_CFA_none)
+			row.rule = 0;
+		if (!kept || rows->row[kept - 1].rule != row.rule)
+			rows->row[kept++] = row;
+	}
+	rows->count = kept;
+	for (size_t i = 0; i < rows->rule_count; i++)
+		if (rows->rules[i].cfa == UNWIND_CFA_none)
+			rows->rules[i] = gap;
 }
 
 void rows_pieces_deinit(struct rows_pieces *pieces)
@@ -313,8 +337,6 @@ void rows_ranges_deinit(struct rows_ranges *ranges)
 
 static struct error *add_range(struct rows_ranges *ranges, uint64_t start, uint64_t end)
 {
-	if (end <= start || end - start <= PADDING_MAX)
-		return NULL;
 	TRY(ARRAY_RESERVE(ranges->range, ranges->room, ranges->count, 1, PIECES_MAX,
 			  "gaps between functions"));
 	ranges->range[ranges->count++] = (struct rows_range){start, end};
@@ -327,11 +349,15 @@ struct error *rows_gaps(const struct rows *rows, uint64_t start, uint64_t end,
 	uint64_t open = start; // where the gap that we may be in began
 
 	for (size_t i = rows_index(rows, start); i < rows->count && rows->row[i].addr < end; i++) {
-		if (rows->rules[rows->row[i].rule].cfa == UNWIND_CFA_none)
+		if (is_gap(&rows->rules[rows->row[i].rule]))
 			continue;
-		TRY(add_range(ret, open, rows->row[i].addr));
+		if (rows->row[i].addr > open && rows->row[i].addr - open > PADDING_MAX)
+			TRY(add_range(ret, open, rows->row[i].addr));
 		// The next row begins the next gap, unless it has a rule too.
 		open = i + 1 < rows->count ? rows->row[i + 1].addr : end;
 	}
+	// All of it is no padding, however short: .init has a few bytes.
+	if (end <= open || (open > start && end - open <= PADDING_MAX))
+		return NULL;
 	return add_range(ret, open, end);
 }

@@ -21,6 +21,12 @@ struct rows_builder {
 void rows_builder_deinit(struct rows_builder *builder);
 
 /*
+ * A gap that stays one: code of which it is known that no rule describes it. While rows are being
+ * made it is told apart from code that another source may know; rows_close() makes both the same.
+ */
+extern const struct unwind_rule rows_unknown;
+
+/*
  * RULE holds from ADDR, which is not below any address added before. At the same address the last
  * call counts. A rule more than ROWS_RULES_MAX becomes a gap and is counted as damage.
  */
@@ -30,8 +36,8 @@ struct error *rows_builder_add(struct rows_builder *builder, uint64_t addr,
 /* A function begins at ADDR; in any order. */
 struct error *rows_builder_start(struct rows_builder *builder, uint64_t addr);
 
-/* Give out what was built: sorts the starts, sets the range. The last row added is a gap. The builder
- * is empty afterwards. */
+/* Give out what was built: sorts the starts, sets the range. The last row added is a gap. The
+ * builder is empty afterwards. */
 void rows_builder_finish(struct rows_builder *builder, struct rows *ret);
 
 /* A range of code under one rule. */
@@ -73,7 +79,10 @@ struct rows_ranges {
 
 void rows_ranges_deinit(struct rows_ranges *ranges);
 
-/* The parts of [START, END) longer than padding for which ROWS have no rule are added to RET. */
+/*
+ * The parts of [START, END) for which ROWS have no rule are added to RET, except for padding: up to
+ * 15 bytes next to a rule.
+ */
 struct error *rows_gaps(const struct rows *rows, uint64_t start, uint64_t end,
 			struct rows_ranges *ret);
 
@@ -87,6 +96,9 @@ struct error *rows_add_starts(struct rows *rows, const uint64_t *addrs, size_t c
 
 /*
  * Gaps of up to 15 bytes between two rows are padding, where no program counter is ever found: the
- * row before them goes on.
+ * row before them goes on. Those that are rows_unknown stay.
  */
 void rows_join_padding(struct rows *rows);
+
+/* The last step: padding is joined, all gaps have one rule. */
+void rows_close(struct rows *rows);

@@ -167,7 +167,7 @@ static struct error *compile(struct object *object, struct rows *ret)
 	TRY(add_frames(object, &rows));
 	TRY(go_rows_add(object, &rows));
 	TRY(known_fill(object, arch_find(object_machine(object)), &rows));
-	rows_join_padding(&rows);
+	rows_close(&rows);
 	*ret = take_struct(rows);
 	return NULL;
 }

@@ -56,9 +56,9 @@ struct rows {
 enum { ROWS_MAX = 16 << 20, ROWS_RULES_MAX = 16000, ROWS_STARTS_MAX = 4 << 20 };
 
 /*
- * Compile the rows of OBJECT, and object_release() it. An object with no unwind information at all yields zero rows and no
- * failure; the caller then walks it by frame pointer. Damaged parts become gaps; only a file that
- * cannot be read at all is a failure.
+ * Compile the rows of OBJECT, and object_release() it. An object of which nothing at all is known
+ * yields zero rows and no failure; the caller then walks it by frame pointer. Damaged parts become
+ * gaps; only a file that cannot be read at all, or exceeds a limit, is a failure.
  */
 struct error *rows_compile(struct object *object, struct rows *ret);
 void rows_deinit(struct rows *rows);

@@ -118,27 +118,47 @@ static struct error *add_start(struct context *c, uint64_t addr)
 	return gap_at(c, addr) ? append(&c->starts, addr) : NULL;
 }
 
-/* Functions of a symbol table. A cut table ends where it is cut. */
-static struct error *add_symbols(struct context *c, const char *section)
+/* Is the name at OFFSET that of a function's cold part, which is jumped to and not called? */
+static bool is_cold(struct bytes names, uint32_t offset)
 {
-	struct bytes b;
+	const char *name;
+	_cleanup_error_ struct error *err = bytes_seek(&names, offset);
 
-	if (!object_section(c->object, section, &b, NULL) || bytes_left(&b) > SYMBOLS_SIZE_MAX)
+	if (!err)
+		err = bytes_string(&names, &name);
+	return !err && strstr(name, ".cold") != NULL;
+}
+
+static struct error *add_symbol(struct context *c, struct bytes *b, const struct bytes *names)
+{
+	uint32_t name;
+	uint8_t info;
+	uint16_t index;
+	uint64_t value;
+
+	TRY(bytes_u32(b, &name));
+	TRY(bytes_u8(b, &info));
+	TRY(bytes_skip(b, 1));
+	TRY(bytes_u16(b, &index));
+	TRY(bytes_u64(b, &value));
+	TRY(bytes_skip(b, 8));
+	unsigned type = info & TYPE_MASK;
+	if (index == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
+	    is_cold(*names, name))
 		return NULL;
-	while (bytes_left(&b) >= sizeof(Elf64_Sym)) {
-		uint8_t info;
-		uint16_t index;
-		uint64_t value;
-		TRY(bytes_skip(&b, 4));
-		TRY(bytes_u8(&b, &info));
-		TRY(bytes_skip(&b, 1));
-		TRY(bytes_u16(&b, &index));
-		TRY(bytes_u64(&b, &value));
-		TRY(bytes_skip(&b, 8));
-		unsigned type = info & TYPE_MASK;
-		if (index != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC))
-			TRY(add_start(c, value));
-	}
+	return add_start(c, value);
+}
+
+/* Functions of a symbol table. A cut table ends where it is cut. */
+static struct error *add_symbols(struct context *c, const char *table, const char *strings)
+{
+	struct bytes b, names;
+
+	if (!object_section(c->object, table, &b, NULL) || bytes_left(&b) > SYMBOLS_SIZE_MAX ||
+	    !object_section(c->object, strings, &names, NULL))
+		return NULL;
+	while (bytes_left(&b) >= sizeof(Elf64_Sym))
+		TRY(add_symbol(c, &b, &names));
 	return NULL;
 }
 
@@ -158,14 +178,19 @@ static struct error *read_gap(struct context *c, const struct rows_range *gap, u
 	return NULL;
 }
 
-/* Add where the calls in [FROM, TO) of GAP go, and what it takes addresses of. */
+/*
+ * Add where the calls in [FROM, TO) of GAP go, and what it takes addresses of. Bytes that are no
+ * instruction are stepped over: the decoder falls into step again after a few.
+ */
 static struct error *sweep(struct context *c, const struct rows_range *gap, const uint8_t *data,
 			   uint64_t from, uint64_t to)
 {
 	struct bytes b = bytes_over(data + (from - gap->start), to - from, "code");
 	struct insn insn;
 
-	while (bytes_left(&b) > 0 && c->arch->decode(&b, to - bytes_left(&b), &insn)) {
+	while (bytes_left(&b) > 0) {
+		if (!c->arch->decode(&b, to - bytes_left(&b), &insn))
+			insn = (struct insn){.length = 1};
 		b.at += insn.length;
 		if ((insn.kind == INSN_call || insn.kind == INSN_other) && insn.target)
 			TRY(add_start(c, insn.target));
@@ -173,21 +198,22 @@ static struct error *sweep(struct context *c, const struct rows_range *gap, cons
 	return NULL;
 }
 
-/* Sweep the gap from its first start on, each start bringing the decoder back into step. */
+/* Sweep the gap, each of the first KNOWN starts bringing the decoder into step. */
 static struct error *sweep_gap(struct context *c, const struct rows_range *gap, size_t known)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	struct starts view = {.addr = c->starts.addr, .count = known};
-	size_t first = start_from(&view, gap->start), end = start_from(&view, gap->end);
+	uint64_t from = gap->start;
 	bool there;
 
-	if (first == end)
-		return NULL;
 	TRY(read_gap(c, gap, &data, &there));
-	for (size_t i = first; there && i < end; i++)
-		// c->starts grows, and its first KNOWN entries stay as they are.
-		TRY(sweep(c, gap, data, c->starts.addr[i],
-			  i + 1 < end ? c->starts.addr[i + 1] : gap->end));
+	// c->starts grows, and its first KNOWN entries stay as they are.
+	for (size_t i = start_from(&view, gap->start); there && from < gap->end; i++) {
+		uint64_t to =
+			i < known && c->starts.addr[i] < gap->end ? c->starts.addr[i] : gap->end;
+		TRY(sweep(c, gap, data, from, to));
+		from = to;
+	}
 	return NULL;
 }
 
@@ -211,8 +237,8 @@ static struct error *add_pointers(struct context *c)
 
 static struct error *find_starts(struct context *c)
 {
-	TRY(add_symbols(c, ".dynsym"));
-	TRY(add_symbols(c, ".symtab"));
+	TRY(add_symbols(c, ".dynsym", ".dynstr"));
+	TRY(add_symbols(c, ".symtab", ".strtab"));
 	if (c->poor)
 		TRY(add_pointers(c));
 	object_release(c->object);
@@ -251,13 +277,14 @@ struct piece {
 	const uint8_t *data;
 	uint64_t from, to;
 	struct scan_state start;
+	bool certain;
 };
 
 /* Scan the code of PIECE, which begins with a function and may hold more of them. */
 static struct error *scan_piece(struct context *c, const struct piece *piece)
 {
 	uint64_t from = piece->from;
-	struct scan_function function = {.start = piece->start};
+	struct scan_function function = {.start = piece->start, .certain = piece->certain};
 	struct scan_result result;
 
 	while (from < piece->to) {
@@ -265,7 +292,8 @@ static struct error *scan_piece(struct context *c, const struct piece *piece)
 		function.code = bytes_over(data, piece->to - from, "code");
 		function.addr = from;
 		TRY(scan_function(c->scanner, &function, &c->pieces, &result));
-		TRY(keep_exits(c, &result));
+		if (function.certain)
+			TRY(keep_exits(c, &result));
 		c->facts.scanned += result.understood;
 		c->facts.unscanned += !result.understood;
 		if (result.understood)
@@ -276,6 +304,7 @@ static struct error *scan_piece(struct context *c, const struct piece *piece)
 			break;
 		from = result.end;
 		function.start = scan_state_at_entry();
+		function.certain = false;
 	}
 	return NULL;
 }
@@ -294,7 +323,8 @@ static struct error *scan_gap(struct context *c, const struct rows_range *gap)
 				      .data = data,
 				      .from = c->starts.addr[i],
 				      .to = i + 1 < end ? c->starts.addr[i + 1] : gap->end,
-				      .start = scan_state_at_entry()};
+				      .start = scan_state_at_entry(),
+				      .certain = true};
 		if (piece.from == object_entry(c->object))
 			piece.start.ra = SCAN_RA_nowhere;
 		TRY(scan_piece(c, &piece));

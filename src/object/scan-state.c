@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "object/rows-build.h"
+
 enum { FRAME_MAX = 1 << 28 };
 
 struct scan_state scan_state_at_entry(void)
@@ -222,7 +224,7 @@ struct unwind_rule scan_state_rule(const struct scan_state *state)
 	if (state->ra == SCAN_RA_nowhere)
 		return (struct unwind_rule){.cfa = UNWIND_CFA_root};
 	if (state->ra == SCAN_RA_elsewhere || (!state->sp_known && !state->fp_is_frame))
-		return (struct unwind_rule){.cfa = UNWIND_CFA_none};
+		return rows_unknown;
 	rule.base = state->sp_known ? UNWIND_RSP : UNWIND_RBP;
 	rule.offset = state->sp_known ? state->sp : state->fp;
 	if (state->fp_saved && near) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of the stack before one instruction of a function, and what instructions make of it.
- * For machines whose calls push the return address.
+ * What is known of the stack before one instruction of a function, and what instructions make of
+ * it. For machines whose calls push the return address.
  */
 #pragma once
 
@@ -43,4 +43,5 @@ bool scan_state_meet(const struct scan_state *a, const struct scan_state *b,
 /* What INSN makes of STATE. False: it cannot be followed. */
 bool scan_state_apply(struct scan_state *state, const struct insn *insn);
 
+/* The rule that says STATE; rows_unknown if none can. */
 struct unwind_rule scan_state_rule(const struct scan_state *state);

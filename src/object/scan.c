@@ -11,6 +11,8 @@ enum {
 	STATES_MAX = 4096, /* numbers have 16 bits */
 	INDIRECT_MAX = 4,  /* different stacks at the indirect jumps of one function */
 	RESTARTS_MAX = 64,
+	NO_RETURN_MAX = 128,
+	NO_RETURN_SEEN = 3,  /* times that functions end with a call of it */
 	VISITS = 4,          /* of one instruction: reached, then up to three times knowing less */
 	STEPS_PER_BYTE = 64, /* of code, over all restarts and trials */
 	PADDING_MAX = 15,
@@ -21,6 +23,18 @@ enum outcome {
 	FLOW_restart, /* a call was found not to return */
 	FLOW_conflict,
 	FLOW_unknown, /* not understood */
+};
+
+enum {
+	FLAG_by_call = 1,     /* reached by the return of a call only */
+	FLAG_no_return = 2,   /* the call that ends here does not return */
+	FLAG_padded_call = 4, /* a call that may return ends here, and padding follows */
+};
+
+/* A function that does not return, or does not seem to. */
+struct no_return {
+	uint64_t addr;
+	unsigned seen;
 };
 
 /* A change, to take it back after a trial. */
@@ -50,14 +64,13 @@ struct scanner {
 	struct scan_exit exits[SCAN_EXITS_MAX];
 	size_t exit_count;
 
-	bool cautious;     /* a call with padding behind it does not return */
-	size_t restart_at; /* behind the call that does not return */
+	size_t restart_at;  /* behind the call that does not return */
+	size_t conflict_at; /* the instruction that does not fit */
+	uint64_t last_call; /* what is called at the very end; 0: nothing that is known */
 	size_t steps;
-};
 
-enum {
-	FLAG_by_call = 1,   /* reached by the return of a call only */
-	FLAG_no_return = 2, /* the call that ends here does not return */
+	struct no_return no_return[NO_RETURN_MAX];
+	size_t no_return_count;
 };
 
 struct error *scanner_new(scan_decode_fn *decode, struct scanner **ret)
@@ -100,6 +113,26 @@ static struct error *make_room(struct scanner *s, size_t length)
 	bool whole = s->at && s->flags && s->work && s->late && s->changes;
 	s->room = whole ? length : 0;
 	return whole ? NULL : error_oom();
+}
+
+static bool scanner_no_return(const struct scanner *s, uint64_t addr)
+{
+	for (size_t i = 0; i < s->no_return_count; i++)
+		if (s->no_return[i].addr == addr)
+			return s->no_return[i].seen >= NO_RETURN_SEEN;
+	return false;
+}
+
+/* A function ends with a call of ADDR: that does not return, unless the end is not the end. */
+static void note_no_return(struct scanner *s, uint64_t addr)
+{
+	for (size_t i = 0; i < s->no_return_count; i++)
+		if (s->no_return[i].addr == addr) {
+			s->no_return[i].seen++;
+			return;
+		}
+	if (addr && s->no_return_count < NO_RETURN_MAX)
+		s->no_return[s->no_return_count++] = (struct no_return){addr, 1};
 }
 
 /* The number of STATE; 0: there are too many. */
@@ -213,26 +246,32 @@ static enum outcome go_on(struct scanner *s, size_t offset, const struct scan_st
 	return scan_state_is_at_entry(state) ? FLOW_done : FLOW_conflict;
 }
 
-/* Is there nothing but padding between a call and the end of the code? If cautious: any at all? */
-static bool returns_into_padding(const struct scanner *s, size_t next)
+/* Where the code goes on behind padding, from NEXT on. */
+static size_t skip_padding(const struct scanner *s, size_t next)
 {
 	struct insn insn;
-	bool padding = false;
 
-	while (next < s->length && decode(s, next, &insn) && insn.kind == INSN_padding) {
-		padding = true;
+	while (next < s->length && decode(s, next, &insn) && insn.kind == INSN_padding)
 		next += insn.length;
-	}
-	return next >= s->length || (padding && s->cautious);
+	return next;
 }
 
-/* Behind a call, unless it is known or likely not to return. */
-static enum outcome follow_call(struct scanner *s, size_t next, const struct scan_state *state)
+/* Behind a call of TARGET, unless it is known not to return. */
+static enum outcome follow_call(struct scanner *s, size_t next, uint64_t target,
+				const struct scan_state *state)
 {
+	size_t code = skip_padding(s, next);
+
 	// The code at the entry point never sees its one call return.
-	if (s->function->start.ra == SCAN_RA_nowhere || returns_into_padding(s, next) ||
-	    (s->flags[next] & FLAG_no_return))
+	if (s->function->start.ra == SCAN_RA_nowhere)
 		return FLOW_done;
+	if (code >= s->length) {
+		s->last_call = target;
+		return FLOW_done;
+	}
+	if ((s->flags[next] & FLAG_no_return) || scanner_no_return(s, target))
+		return FLOW_done;
+	s->flags[next] |= code > next ? FLAG_padded_call : 0;
 	return go_on(s, next, state, true);
 }
 
@@ -254,7 +293,7 @@ static enum outcome follow(struct scanner *s, const struct insn *insn, size_t ne
 
 	switch (insn->kind) {
 	case INSN_call:
-		return follow_call(s, next, state);
+		return follow_call(s, next, insn->target, state);
 	case INSN_jump:
 		return jump_to(s, insn->target, state);
 	case INSN_branch:
@@ -299,6 +338,7 @@ static enum outcome flow(struct scanner *s, size_t offset, const struct scan_sta
 		    !scan_state_apply(&state, &insn))
 			return FLOW_unknown;
 		outcome = follow(s, &insn, from + insn.length, &state);
+		s->conflict_at = from;
 	}
 	return outcome;
 }
@@ -367,6 +407,15 @@ static bool reached_behind(const struct scanner *s, size_t offset)
 	return offset < s->length;
 }
 
+/* Are all indirect jumps calls of another function? */
+static bool has_no_switch(const struct scanner *s)
+{
+	for (size_t i = 0; i < s->indirect_count; i++)
+		if (!scan_state_is_at_entry(&s->states[s->indirect[i]]))
+			return false;
+	return true;
+}
+
 /* Go on with code that only indirect jumps reach. */
 static enum outcome scan_rest(struct scanner *s)
 {
@@ -380,7 +429,7 @@ static enum outcome scan_rest(struct scanner *s)
 		if (outcome == FLOW_done && number) {
 			struct scan_state state = s->states[number];
 			outcome = flow(s, offset, &state);
-		} else if (outcome == FLOW_done && !reached_behind(s, offset)) {
+		} else if (outcome == FLOW_done && has_no_switch(s) && !reached_behind(s, offset)) {
 			s->length = offset; // the next function
 		} else if (outcome == FLOW_done && decode(s, offset, &insn)) {
 			offset += insn.length; // dead code, or a riddle: it gets no rule
@@ -399,6 +448,7 @@ static void reset(struct scanner *s)
 	s->indirect_count = 0;
 	s->exit_count = 0;
 	s->change_count = 0;
+	s->last_call = 0;
 }
 
 /* Go through the function from its entry, then through what only indirect jumps reach. */
@@ -413,15 +463,33 @@ static enum outcome scan(struct scanner *s)
 	return outcome;
 }
 
+/*
+ * Something does not fit. Padding behind a call aligns a loop, or stands between a function whose
+ * last call does not return and the next one: then it is that, which went unnoticed, that does not
+ * fit. The nearest such call before is taken not to return. False: there is none.
+ */
+static bool blame_call(struct scanner *s)
+{
+	for (size_t i = s->conflict_at; i > 0; i--) {
+		if ((s->flags[i] & (FLAG_padded_call | FLAG_no_return)) != FLAG_padded_call)
+			continue;
+		s->flags[i] |= FLAG_no_return;
+		return true;
+	}
+	return false;
+}
+
 /* Scan until no more calls are found that do not return. */
-static enum outcome scan_to_end(struct scanner *s, bool cautious)
+static enum outcome scan_to_end(struct scanner *s)
 {
 	enum outcome outcome = FLOW_restart;
 
-	s->cautious = cautious;
 	memset(s->flags, 0, bytes_left(&s->function->code));
-	for (unsigned i = 0; i < RESTARTS_MAX && outcome == FLOW_restart; i++)
+	for (unsigned i = 0; i < RESTARTS_MAX && outcome == FLOW_restart; i++) {
 		outcome = scan(s);
+		if (outcome == FLOW_conflict && blame_call(s))
+			outcome = FLOW_restart;
+	}
 	return outcome;
 }
 
@@ -441,7 +509,7 @@ static struct error *extend(struct rows_pieces *pieces, struct rows_piece *piece
 	return NULL;
 }
 
-/* The rules of all instructions that were reached. */
+/* The rules of all instructions that were reached; the others but padding stay without. */
 static struct error *emit(const struct scanner *s, struct rows_pieces *pieces)
 {
 	struct rows_piece piece = {0};
@@ -450,8 +518,10 @@ static struct error *emit(const struct scanner *s, struct rows_pieces *pieces)
 
 	while (offset < s->length && decode(s, offset, &insn)) {
 		uint64_t addr = s->function->addr + offset;
-		if (s->at[offset]) {
-			struct unwind_rule rule = scan_state_rule(&s->states[s->at[offset]]);
+		if (s->at[offset] || insn.kind != INSN_padding) {
+			struct unwind_rule rule = rows_unknown;
+			if (s->at[offset])
+				rule = scan_state_rule(&s->states[s->at[offset]]);
 			TRY(extend(pieces, &piece, addr, addr + insn.length, &rule));
 		}
 		offset += insn.length;
@@ -473,13 +543,11 @@ struct error *scan_function(struct scanner *s, const struct scan_function *funct
 		TRY(make_room(s, length));
 	s->function = function;
 	s->steps = 0;
-	// Padding behind a call aligns a loop, or follows a call that does not return at the end of
-	// a function.
-	outcome = scan_to_end(s, false);
-	if (outcome != FLOW_done)
-		outcome = scan_to_end(s, true);
+	outcome = scan_to_end(s);
 	if (outcome != FLOW_done)
 		return NULL;
+	if (function->certain && s->length == length)
+		note_no_return(s, s->last_call);
 	TRY(emit(s, pieces));
 	result.understood = true;
 	result.end = function->addr + s->length;

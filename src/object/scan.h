@@ -2,13 +2,13 @@
 /*
  * The rules of a function that has no unwind information, read off its instructions: from its entry
  * on, along every path, how far the stack pointer is from where it was, and where the caller's
- * frame pointer is (scan-state.h). If two paths meet and do not agree, if a return does not find the
- * stack as it was, or if an instruction is not understood, nothing is said about the function.
+ * frame pointer is (scan-state.h). If two paths meet and do not agree, if a return does not find
+ * the stack as it was, or if an instruction is not understood, nothing is said about the function.
  *
  * Two things are taken on trust. Where a path that comes out of a call disagrees with another one,
  * that call is taken never to return. Code behind a jump that no path reaches is the target of one
  * of the function's indirect jumps (a switch), with the stack as it was there, if that works out;
- * otherwise it is the next function.
+ * in a function without such jumps it is the next function.
  */
 #pragma once
 
@@ -28,6 +28,7 @@ struct scan_function {
 	struct bytes code;
 	uint64_t addr;
 	struct scan_state start;
+	bool certain; /* it is known to begin there, and another one where it ends */
 };
 
 /* A jump out of the function: into another one, or into a cold part of this one elsewhere. */

@@ -227,8 +227,8 @@ static void compare(const struct unwind_rule *rule, Dwarf_CFI *cfi, uint64_t pc,
 	size_t count;
 
 	if (dwarf_cfi_addrframe(cfi, pc, &frame) != 0 || dwarf_frame_cfa(frame, &ops, &count)) {
-		// Nothing is known to libdw: a gap, padding, or what we know from elsewhere. It also
-		// gives up where a register alone is stated after an expression.
+		// Nothing is known to libdw: a gap, padding, or what we know from elsewhere. It
+		// also gives up where a register alone is stated after an expression.
 		tally->gaps++;
 		return;
 	}

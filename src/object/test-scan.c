@@ -124,8 +124,8 @@ static bool scan_file(const char *path, struct tally *ret)
 
 /*
  * Of those that differ, the scan is right as far as anyone has looked: glibc's __mpn_mul_1 pushes
- * without saying so, OpenSSL's Keccak returns before it says that it has cleaned up. Landing pads in
- * libstdc++ are what it cannot know: only the exception handler jumps there.
+ * without saying so, OpenSSL's Keccak returns before it says that it has cleaned up. Landing pads
+ * in libstdc++ are what it cannot know: only the exception handler jumps there.
  */
 TEST(scanned_rules_are_those_that_the_compiler_states)
 {
