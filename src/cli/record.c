@@ -215,8 +215,7 @@ static bool told_to_stop(const struct target *target, int stop_fd)
 	for (int number; (number = stop_signals_read(stop_fd));) {
 		if (number != SIGCHLD)
 			return true;
-		if (target->child &&
-		    waitpid(target->child, NULL, WNOHANG | WNOWAIT) == target->child)
+		if (target->child && waitpid(target->child, NULL, WNOHANG) == target->child)
 			return true;
 	}
 	return false;
