@@ -26,6 +26,8 @@
 
 enum {
 	DRAIN_MS = 100,
+	// While walks find things missing: what is loaded sooner is missed less often.
+	DRAIN_SOON_MS = 20,
 	SWEEP_NS = 1000 * 1000 * 1000,
 	// A record is stamped before it is committed; this much later it is surely there to be
 	// read.
@@ -379,18 +381,22 @@ static struct error *sweep(struct capture *capture, uint64_t now_ns)
 struct error *capture_wait(struct capture *capture, unsigned timeout_ms, int wake_fd)
 {
 	uint64_t now_ns = clock_monotonic_ns(), end_ns = now_ns + timeout_ms * 1000000ull;
+	uint64_t pause_ms = DRAIN_SOON_MS;
 
 	while (now_ns < end_ns) {
 		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
+		uint64_t walked = capture->counters.value[COUNTER_host_walks];
 		struct pollfd fds[] = {
 			{.fd = kernel_poll_fd(capture->kernel), .events = POLLIN},
 			{.fd = wake_fd, .events = POLLIN},
 		};
-		int ready = poll(fds, 2, left_ms < DRAIN_MS ? (int)left_ms : DRAIN_MS);
+		int ready = poll(fds, 2, (int)(left_ms < pause_ms ? left_ms : pause_ms));
 		if (ready < 0 && errno != EINTR)
 			return error_errno("wait for samples");
 		now_ns = clock_monotonic_ns();
 		TRY(drain(capture, now_ns - SETTLE_NS));
+		pause_ms = capture->counters.value[COUNTER_host_walks] > walked ? DRAIN_SOON_MS
+										: DRAIN_MS;
 		TRY(sweep(capture, now_ns));
 		if (ready > 0 && fds[1].revents)
 			return NULL;
