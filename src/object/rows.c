@@ -224,19 +224,23 @@ static bool start_below(const struct rows *rows, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
+static bool is_gap(const struct unwind_rule *rule)
+{
+	return rule->cfa == UNWIND_CFA_none || rule->cfa == UNWIND_CFA_frame_ptr;
+}
+
 bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret)
 {
 	uint64_t start;
 
-	if (!rows_find(rows, addr) || !start_below(rows, addr, &start))
+	const struct unwind_rule *rule = rows_find(rows, addr);
+
+	if (!rule || rule->cfa == UNWIND_CFA_none || !start_below(rows, addr, &start))
 		return false;
-	// A gap between the start and here is the end of that function.
-	for (size_t i = rows_index(rows, addr);; i--) {
-		if (rows->rules[rows->row[i].rule].cfa == UNWIND_CFA_none)
+	// A gap between the start and here, even one filled by a guess, is the end of that function.
+	for (size_t i = rows_index(rows, addr); i && rows->row[i].addr > start; i--)
+		if (is_gap(&rows->rules[rows->row[i].rule]))
 			return false;
-		if (!i || rows->row[i].addr <= start)
-			break;
-	}
 	*ret = start;
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows against what really happens: C programs are run instruction by instruction. Calls and
- * returns are followed as they happen, so that at every instruction it is known where the function's frame
- * begins, where it will return to and what its caller's frame pointer was; the rule of that
- * instruction must find all three. No table of the program is used for that.
+ * returns are followed as they happen, so that at every instruction it is known where the
+ * function's frame begins, where it will return to and what its caller's frame pointer was; the
+ * rule of that instruction must find all three. No table of the program is used for that.
  *
  * The programs are linked statically, so that libc is stepped through too: glibc by its unwind
  * information, musl, which has none, by its instructions.
