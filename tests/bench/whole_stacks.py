@@ -19,12 +19,16 @@ ROOTS = frozenset("""
 """.split())
 # A stripped program's _start has no name, but nothing else of the program calls this.
 START_MAIN = frozenset(["__libc_start_main", "__libc_start_main_impl", "_start_c"])
+# By frame pointers perf misses the caller of a C library's function that keeps none. Nothing of the program is missing
+# then, and the stack counts as whole in perf's favour.
+NEARLY_ROOTS = START_MAIN | {"__libc_start_call_main", "start_thread"}
 # In these the kernel has taken the user stack away, or there never was one: nothing is missing.
 NO_USER_STACK = frozenset("""
     do_exit do_group_exit bprm_execve begin_new_exec do_execveat_common.isra.0 do_execveat_common ret_from_fork
     ret_from_fork_asm schedule_tail load_elf_binary exec_binprm search_binary_handler
 """.split())
 KERNEL_ADDR = 0xFFFF800000000000
+PERF_END = 0xFFFFFFFFFFFFFFFF  # what perf shows as a frame where its walk by DWARF failed
 
 
 @dataclasses.dataclass
@@ -44,7 +48,7 @@ def plain(name):
     return re.sub(r"(@.*|\.abi0|\.abiinternal|\.cold|\.part\.\d+)$", "", name)
 
 
-def judge(stack):
+def judge(stack, roots=ROOTS):
     """whole, not whole, or unknown where the outermost frame has no name to judge by."""
     user = stack.user()
     if not user:
@@ -52,7 +56,7 @@ def judge(stack):
         return "whole" if gone else "not whole"
     name, what = user[0]
     if what == "symbol":
-        return "whole" if plain(name) in ROOTS else "not whole"
+        return "whole" if plain(name) in roots else "not whole"
     if len(user) > 1 and plain(user[1][0]) in START_MAIN:
         return "whole"
     return "unknown"
@@ -93,6 +97,10 @@ class Names:
     """Names for a stripped program from its twin with symbols: both have the same text at the same addresses."""
 
     def __init__(self, path):
+        # perf script shows an address without a symbol by its offset in the file.
+        segments = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+        text = re.search(r"LOAD +(0x[0-9a-f]+) (0x[0-9a-f]+) .* R E ", segments)
+        self.bias = int(text.group(2), 16) - int(text.group(1), 16)
         self.at = []
         out = subprocess.run(["nm", "-n", "--defined-only", path], capture_output=True, text=True, check=True).stdout
         for line in out.splitlines():
@@ -101,7 +109,7 @@ class Names:
                 self.at.append((int(addr, 16), name))
 
     def find(self, addr):
-        place = bisect.bisect_right(self.at, addr, key=lambda one: one[0])
+        place = bisect.bisect_right(self.at, addr + self.bias, key=lambda one: one[0])
         return self.at[place - 1][1] if place else ""
 
 
@@ -110,6 +118,8 @@ def perf_frame(line, twin):
     if not match:
         return None
     addr, name, _ = int(match.group(1), 16), match.group(2), match.group(3)
+    if addr == PERF_END:
+        return None
     if addr >= KERNEL_ADDR:
         return name, "kernel"
     if name != "[unknown]":
@@ -119,7 +129,7 @@ def perf_frame(line, twin):
 
 def root_named(stack):
     """An outermost frame that only the twin could name is judged by that name, and still counts as unnamed."""
-    return next((name for name, what in stack.frames if what != "kernel"), "") in ROOTS
+    return plain(next((name for name, what in stack.frames if what != "kernel"), "")) in ROOTS
 
 
 def read_perf(lines, wanted, twin=None):
@@ -153,7 +163,8 @@ def tally_frames(stacks):
 
 def tally_perf(stacks):
     samples = sum(stack.count for stack in stacks)
-    whole = sum(stack.count for stack in stacks if judge(stack) == "whole" or root_named(stack))
+    whole = sum(stack.count for stack in stacks
+                if judge(stack, ROOTS | NEARLY_ROOTS) == "whole" or root_named(stack))
     return {"samples": samples, "whole": share(whole, samples), "frames": tally_frames(stacks)}
 
 
