@@ -28,8 +28,9 @@ enum target_flag {
 
 /* Counters of the BPF side, per CPU. */
 enum bpf_counter {
-	BPF_samples,   /* ticks that hit a task asked for */
-	BPF_ring_full, /* records that found the ring full */
-	BPF_fork_full, /* children that found the table of processes full */
+	BPF_samples,     /* ticks that hit a task asked for */
+	BPF_ring_full,   /* records that found the ring full */
+	BPF_fork_full,   /* children that found the table of processes full */
+	BPF_target_full, /* children of targets that found the table of targets full */
 	BPF_COUNTERS = 8,
 };

@@ -368,8 +368,9 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 	if (pid == parent_pid) // a thread
 		return 0;
 	const __u32 *target = bpf_map_lookup_elem(&targets, &parent_pid);
-	if (target && *target & TARGET_children)
-		bpf_map_update_elem(&targets, &pid, target, BPF_ANY);
+	if (target && *target & TARGET_children &&
+	    bpf_map_update_elem(&targets, &pid, target, BPF_ANY))
+		count(BPF_target_full);
 
 	// Of an earlier process of this number.
 	bpf_map_delete_elem(&exec_times, &pid);
@@ -382,6 +383,24 @@ int follow_fork(struct bpf_raw_tracepoint_args *ctx)
 	struct process_entry copy = *entry;
 	if (bpf_map_update_elem(&processes, &pid, &copy, BPF_ANY))
 		count(BPF_fork_full);
+	return 0;
+}
+
+/*
+ * The last of a process goes. Side-band records of its end may have been lost, and a child of a
+ * target was never announced to the host: only here is it sure that the tables do not fill up.
+ */
+SEC("raw_tp/sched_process_free")
+int follow_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+	__u32 pid = BPF_CORE_READ(task, pid);
+
+	if (pid != BPF_CORE_READ(task, tgid)) // a thread
+		return 0;
+	bpf_map_delete_elem(&targets, &pid);
+	bpf_map_delete_elem(&processes, &pid);
+	bpf_map_delete_elem(&exec_times, &pid);
 	return 0;
 }
 

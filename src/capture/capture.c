@@ -434,6 +434,9 @@ static struct error *add_notes(const struct capture *capture, struct profile *pr
 		profile,
 		"%lu processes did not fit into the kernel's table; the host walked their stacks",
 		value[COUNTER_processes_skipped]));
+	TRY(add_note(profile,
+		     "%lu processes were to be sampled and did not fit into the table of targets",
+		     value[COUNTER_targets_full]));
 	TRY(add_note(profile, "%lu mappings did not fit into their table",
 		     value[COUNTER_mappings_full]));
 	return add_note(
@@ -474,6 +477,8 @@ static struct error *fill_facts(struct capture *capture, const struct stack_tota
 	counter_add(&capture->counters, COUNTER_samples_lost, lost);
 	counter_add(&capture->counters, COUNTER_processes_skipped,
 		    counted[BPF_fork_full] - capture->bpf_counted[BPF_fork_full]);
+	counter_add(&capture->counters, COUNTER_targets_full,
+		    counted[BPF_target_full] - capture->bpf_counted[BPF_target_full]);
 	memcpy(capture->bpf_counted, counted, sizeof(counted));
 	counter_add(&capture->counters, COUNTER_samples, totals->samples);
 

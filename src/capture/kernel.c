@@ -28,7 +28,7 @@ struct attachment {
 struct kernel_side {
 	struct sample_bpf *skeleton;
 	struct bpf_program *program; /* the variant in use; borrowed from the skeleton */
-	struct bpf_link *fork_link, *exec_link;
+	struct bpf_link *fork_link, *exec_link, *free_link;
 	struct attachment *attachments;
 	size_t attachment_count, attachment_room;
 	struct unwind_mapping *mappings; /* mapped */
@@ -207,6 +207,7 @@ void kernel_close(struct kernel_side *kernel)
 	free(kernel->attachments);
 	bpf_link__destroy(kernel->fork_link);
 	bpf_link__destroy(kernel->exec_link);
+	bpf_link__destroy(kernel->free_link);
 	ring_buffer__free(kernel->ring);
 	if (kernel->mappings)
 		munmap(kernel->mappings, kernel->mapping_bytes);
@@ -228,6 +229,9 @@ struct error *kernel_follow(struct kernel_side *kernel)
 	kernel->exec_link = bpf_program__attach(kernel->skeleton->progs.follow_exec);
 	if (!kernel->exec_link)
 		return error_errno("follow execs");
+	kernel->free_link = bpf_program__attach(kernel->skeleton->progs.follow_free);
+	if (!kernel->free_link)
+		return error_errno("follow ends of processes");
 	return NULL;
 }
 

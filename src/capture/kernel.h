@@ -44,7 +44,7 @@ struct kernel_side;
 struct error *kernel_open(const struct kernel_options *options, struct kernel_side **ret);
 void kernel_close(struct kernel_side *kernel);
 
-/* Run follow_fork and follow_exec from now on. */
+/* Run follow_fork, follow_exec and follow_free from now on. */
 struct error *kernel_follow(struct kernel_side *kernel);
 
 /*

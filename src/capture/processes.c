@@ -6,6 +6,8 @@
 #define LOG_DOMAIN "processes"
 #include "capture/processes.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -68,6 +70,7 @@ struct processes {
 	uint32_t *republish; /* pids that passed exec in the last drain */
 	size_t republish_count, republish_room;
 	struct ranges ranges;
+	uint64_t lost_swept; /* side-band records that had been lost at the last sweep */
 };
 
 /* --- sets of mappings */
@@ -530,6 +533,14 @@ static bool alive(uint32_t pid)
 	return threads.count > 1;
 }
 
+static struct error *add_ended(struct processes *processes, uint32_t pid)
+{
+	TRY(ARRAY_RESERVE(processes->ended, processes->ended_room, processes->ended_count, 1,
+			  PROCESSES_MAX, "processes that ended"));
+	processes->ended[processes->ended_count++] = pid;
+	return NULL;
+}
+
 static struct error *apply_exit(struct processes *processes, const struct side_event *event)
 {
 	struct process_state *process;
@@ -541,12 +552,7 @@ static struct error *apply_exit(struct processes *processes, const struct side_e
 		return NULL;
 	// The other threads of a process may outlive the one that began it.
 	process->leader_gone = true;
-	if (alive(event->pid))
-		return NULL;
-	TRY(ARRAY_RESERVE(processes->ended, processes->ended_room, processes->ended_count, 1,
-			  PROCESSES_MAX, "processes that ended"));
-	processes->ended[processes->ended_count++] = event->pid;
-	return NULL;
+	return alive(event->pid) ? NULL : add_ended(processes, event->pid);
 }
 
 struct error *processes_apply(struct processes *processes, const struct side_event *event)
@@ -748,6 +754,24 @@ struct error *processes_publish(struct processes *processes, uint64_t as_of_ns)
 	return NULL;
 }
 
+/* Among the records that were lost may be ends of processes. */
+static struct error *find_missed_ends(struct processes *processes)
+{
+	uint64_t lost = processes->counters->value[COUNTER_side_band_lost];
+
+	if (lost == processes->lost_swept)
+		return NULL;
+	processes->lost_swept = lost;
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process_state *process = processes->process[i];
+		if (process->leader_gone || !kill((pid_t)process->pid, 0) || errno != ESRCH)
+			continue;
+		process->leader_gone = true;
+		TRY(add_ended(processes, process->pid));
+	}
+	return NULL;
+}
+
 struct error *processes_sweep(struct processes *processes)
 {
 	for (size_t i = processes->count; i-- > 0;) {
@@ -755,7 +779,7 @@ struct error *processes_sweep(struct processes *processes)
 		if (process->leader_gone && !alive(process->pid))
 			remove_process(processes, process);
 	}
-	return NULL;
+	return find_missed_ends(processes);
 }
 
 size_t processes_count(const struct processes *processes)
