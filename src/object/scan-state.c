@@ -225,8 +225,10 @@ struct unwind_rule scan_state_rule(const struct scan_state *state)
 		return (struct unwind_rule){.cfa = UNWIND_CFA_root};
 	if (state->ra == SCAN_RA_elsewhere || (!state->sp_known && !state->fp_is_frame))
 		return rows_unknown;
-	rule.base = state->sp_known ? UNWIND_RSP : UNWIND_RBP;
-	rule.offset = state->sp_known ? state->sp : state->fp;
+	// The frame pointer, where there is one: what a call leaves of the stack pointer is the callee's
+	// convention (V8's builtins take their arguments off the stack).
+	rule.base = state->fp_is_frame ? UNWIND_RBP : UNWIND_RSP;
+	rule.offset = state->fp_is_frame ? state->fp : state->sp;
 	if (state->fp_saved && near) {
 		rule.fp = UNWIND_FP_cfa;
 		rule.fp_offset = (int16_t)-state->saved;
