@@ -93,7 +93,7 @@ def record_cairn(args, work, running):
     tally = whole_stacks.tally_cairn(stacks, running.load.allowed_cut)
     notes = [line.strip() for line in done.stderr.splitlines() if line.startswith("cairn:")]
     lost = re.search(r"(\d+) lost", done.stdout + done.stderr)
-    if lost:
+    if lost and int(lost.group(1)):
         notes.append(f"{lost.group(1)} samples of the machine lost")
     if not running.load.own_threads:
         notes.append(f"{(forks() - before) / args.seconds:.0f} processes and threads started a second, on the whole machine")
