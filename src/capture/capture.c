@@ -341,7 +341,8 @@ static struct error *work_off(struct capture *capture, uint64_t until_ns)
 	struct held *held = &capture->held[capture->holding];
 
 	capture->holding = !capture->holding;
-	qsort(held->sample, held->count, sizeof(*held->sample), by_time);
+	if (held->count)
+		qsort(held->sample, held->count, sizeof(*held->sample), by_time);
 	for (size_t i = 0; i < held->count; i++) {
 		if (held->sample[i]->time_ns > until_ns) {
 			TRY(hold(capture, held->sample[i]));

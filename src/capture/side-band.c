@@ -253,7 +253,7 @@ struct error *side_band_read(struct side_band *side)
 
 const struct side_event *side_band_next(struct side_band *side, uint64_t until_ns)
 {
-	if (!side->sorted)
+	if (!side->sorted && side->count > side->taken)
 		qsort(side->events + side->taken, side->count - side->taken, sizeof(*side->events),
 		      by_time);
 	side->sorted = true;

@@ -2,6 +2,7 @@
 """A run of cairn watched from outside: CPU time, memory, its BPF programs and maps. What the kernel says of them in
 /proc/PID/fdinfo is the only source; names of programs are no use where several cairns run at a time."""
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import time
 
 BPF_MAP_VMA = "anon_inode:bpf-map"
 PERF_VMA = "anon_inode:[perf_event]"
+ARRAY_OF_MAPS = "12"  # BPF_MAP_TYPE_ARRAY_OF_MAPS of linux/bpf.h
 
 
 def read_text(path):
@@ -48,13 +50,14 @@ def bpftool(*words):
 def bpf_ids(pid):
     """{"prog": ids, "map": ids, "link": ids} that a process holds, those of maps inside maps included."""
     ids = {"prog": set(), "map": set(), "link": set()}
+    of_maps = set()
     for entry in fdinfo(pid):
+        if entry.get("map_type") == ARRAY_OF_MAPS:
+            of_maps.add(int(entry["map_id"]))
         for kind, found in ids.items():
             if f"{kind}_id" in entry and not (kind != "link" and "link_id" in entry):
                 found.add(int(entry[f"{kind}_id"]))
-    for number in list(ids["map"]):
-        if (bpftool("map", "show", "id", number) or {}).get("type") != "array_of_maps":
-            continue
+    for number in of_maps:
         for slot in bpftool("map", "dump", "id", number) or []:
             value = slot.get("value")
             if isinstance(value, list):
@@ -72,9 +75,15 @@ def left_behind(ids, patience=5):
         time.sleep(0.1)
 
 
+@functools.lru_cache(maxsize=None)
+def map_bytes_of_one(number):
+    """Ids of maps are not used again, and cairn's maps have their memory from the start."""
+    return (bpftool("map", "show", "id", number) or {}).get("bytes_memlock", 0)
+
+
 def map_bytes(ids):
     """Kernel memory of the maps, as the kernel charges it."""
-    return sum((bpftool("map", "show", "id", n) or {}).get("bytes_memlock", 0) for n in ids["map"])
+    return sum(map_bytes_of_one(number) for number in ids["map"])
 
 
 def program_times(pid):

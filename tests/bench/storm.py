@@ -26,6 +26,7 @@ import session
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 WARM_UP = 60  # seconds until memory has to be stable
+LOOKS_MIN = 12  # less says nothing about growth
 GROWTH_MAX = 2 * MIB  # over the whole storm: what a fitted line may rise by
 COUNTS_DIFFER_MAX = 0.02  # two timers do not tick at the same moments
 SYS_BPF, BPF_LOOKUP, BPF_MAP_FD_BY_ID = 321, 1, 14
@@ -179,7 +180,7 @@ class Storm:
         print(f"        memory with maps: {first / MIB:.1f} MiB at first, {self.rows[-1][1] / MIB:.1f} at last, "
               f"{most / MIB:.1f} at most")
         late = [row for row in self.rows if row[0] >= WARM_UP]
-        if len(late) < 12:
+        if len(late) < LOOKS_MIN:
             print("        too short a storm to tell growth")
             return
         rise = growth(late)
