@@ -68,6 +68,12 @@ COMMANDS = [
 ROOT = "outermost frame of the thread"
 
 
+def is_part(a, b):
+    """Are A's frames among B's, in the same order, from the same first one to the same last one?"""
+    rest = iter(frame.pc for frame in b)
+    return a[0].pc == b[0].pc and a[-1].pc == b[-1].pc and all(frame.pc in rest for frame in a)
+
+
 def is_prefix(a, b):
     return [frame.pc for frame in a] == [frame.pc for frame in b[: len(a)]]
 
@@ -75,6 +81,8 @@ def is_prefix(a, b):
 EXPLANATIONS = [
     ("eu-stack ends where there is no unwind information; cairn goes on to the root",
      lambda a, b, end: end == ROOT and len(b) < len(a) and is_prefix(b, a)),
+    ("eu-stack takes code without unwind information for code with frame pointers and leaves out its caller",
+     lambda a, b, end: end == ROOT and len(b) < len(a) and is_part(b, a)),
     ("code made at run time: cairn ends and says so, eu-stack guesses",
      lambda a, b, end: end != ROOT and a[-1].where == "[anonymous]"),
     ("eu-stack shows one more frame, at address zero or one, below the first one of the thread",
@@ -91,9 +99,10 @@ class Frame:
 
 
 def cairn_stacks(stacks, pid):
-    """{tid: (frames, end)}; None: the process is gone, or is not a 64-bit one."""
+    """{tid: (frames, end)}; None: that failed."""
     done = subprocess.run([stacks, str(pid)], capture_output=True, text=True, errors="replace", timeout=60)
     if done.returncode:
+        print(f"{pid}: {done.stderr.strip()}")
         return None
     found = {}
     for line in done.stdout.split("\n"):
@@ -145,8 +154,9 @@ def plain(name):
     """Without version, clone suffix, parameters and blanks, which the two write differently."""
     name = re.sub(r"@.*| \[clone.*|\.(cold|isra|part|constprop|lto_priv|llvm).*", "", name)
     name = re.sub(r"\(anonymous namespace\)", "_anonymous_", name)
-    # A function has several names in libc: clone3, __clone3. The table that would tell may be in a debug file.
-    return re.sub(r"\s+", "", re.split(r"\((?!\))", name)[0]).lstrip("_")
+    # A function has several names in libc: clone3, __clone3; malloc, __libc_malloc; sprintf, _IO_sprintf. The table that
+    # would tell may be in a debug file.
+    return re.sub(r"^_*(GI_+)?(libc_|IO_)?", "", re.sub(r"\s+", "", re.split(r"\((?!\))", name)[0]))
 
 
 def name_difference(ours, theirs, aliases):
@@ -166,7 +176,9 @@ class Tally:
         self.aliases = Aliases()
 
     def judge(self, title, ours, end, theirs):
-        if not ours or not theirs:
+        if not theirs:
+            self.wrong += 1
+            print(f"wrong: {title}: eu-stack gives no stack")
             return
         if [frame.pc for frame in ours] == [frame.pc for frame in theirs]:
             difference = name_difference(ours, theirs, self.aliases)
@@ -225,8 +237,11 @@ def compare(pid, stacks, tally):
             comm = file.read().strip()
     except OSError:
         return
-    ours = cairn_stacks(stacks, pid) if state(pid) == "T" else None
-    if not ours:
+    if state(pid) != "T":
+        return
+    ours = cairn_stacks(stacks, pid)
+    if ours is None:
+        tally.wrong += state(pid) == "T"
         return
     theirs = eu_stacks(pid)
     tally.processes += 1

@@ -57,7 +57,7 @@ def read_exceptions(path):
 
 def find_exception(rows, kind, where, function):
     for row in rows:
-        if kind == row[0] and fnmatch.fnmatchcase(where, row[1]) and fnmatch.fnmatchcase(function, row[2]):
+        if all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip((kind, where, function), row)):
             return row
     return None
 
