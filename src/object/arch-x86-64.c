@@ -93,6 +93,23 @@ static bool x86_64_is_signal_return(const struct bytes *b, size_t *ret_size)
 	return false;
 }
 
+static size_t x86_64_loader_entry(struct bytes code)
+{
+	// glibc's RTLD_START: mov %rsp,%rdi; call _dl_start; mov %rax,%r12; ... jmp *%r12
+	static const uint8_t call[] = {0x48, 0x89, 0xe7, 0xe8};
+	static const uint8_t back[] = {0x49, 0x89, 0xc4};
+	static const uint8_t jump[] = {0x41, 0xff, 0xe4};
+	size_t behind = sizeof(call) + sizeof(uint32_t);
+
+	if (bytes_left(&code) < behind + sizeof(back) || memcmp(code.at, call, sizeof(call)) != 0 ||
+	    memcmp(code.at + behind, back, sizeof(back)) != 0)
+		return 0;
+	for (size_t i = behind; i + sizeof(jump) <= bytes_left(&code); i++)
+		if (memcmp(code.at + i, jump, sizeof(jump)) == 0)
+			return i + sizeof(jump);
+	return 0;
+}
+
 static size_t x86_64_count_frames(struct bytes code)
 {
 	static const uint8_t set_up[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
@@ -116,6 +133,7 @@ static const struct arch arch_x86_64 = {
 	.stub_rows = x86_64_stub_rows,
 	.decode = insn_decode_x86_64,
 	.count_frames = x86_64_count_frames,
+	.loader_entry = x86_64_loader_entry,
 	.is_signal_return = x86_64_is_signal_return,
 };
 

@@ -43,6 +43,12 @@ struct arch {
 	/* How many times CODE sets up a frame pointer, going by the bytes. */
 	size_t (*count_frames)(struct bytes code);
 
+	/*
+	 * How long the entry code of a dynamic loader is, which CODE begins with: it calls the
+	 * loader, which returns, and then jumps to the program. 0: this is no such code.
+	 */
+	size_t (*loader_entry)(struct bytes code);
+
 	/* Does code at B begin with the system call that returns from a signal handler? RET_SIZE:
 	 * how many bytes that takes. */
 	bool (*is_signal_return)(const struct bytes *b, size_t *ret_size);

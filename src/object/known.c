@@ -12,6 +12,7 @@
 
 enum {
 	WINDOW = 64 << 10,
+	ENTRY_MAX = 128,
 	TRAMPOLINE_MAX = 16, /* the longest code that is_signal_return() looks at */
 	POOR_PERCENT = 50,   /* below this share of code with rules, an object counts as poor */
 	FRAMES_MIN = 8,      /* functions in a gap that set up a frame pointer, and at least */
@@ -128,6 +129,22 @@ static struct error *find_all_trampolines(struct object *object, const struct ar
 	return NULL;
 }
 
+/* Nobody called the code at a dynamic loader's entry point. */
+static struct error *find_loader_entry(struct object *object, const struct arch *arch,
+				       struct rows_pieces *pieces)
+{
+	uint8_t code[ENTRY_MAX];
+	uint64_t entry = object_entry(object);
+
+	if (!entry || entry > UINT64_MAX - ENTRY_MAX ||
+	    !object_read(object, entry, code, sizeof(code)))
+		return NULL;
+	size_t size = arch->loader_entry(bytes_over(code, sizeof(code), "entry code"));
+	struct rows_piece piece = {
+		.start = entry, .end = entry + size, .rule.cfa = UNWIND_CFA_root};
+	return size ? rows_pieces_add(pieces, piece) : NULL;
+}
+
 static uint64_t total_size(const struct rows_ranges *ranges)
 {
 	uint64_t size = 0;
@@ -199,6 +216,7 @@ struct error *known_fill(struct object *object, const struct arch *arch, struct 
 	poor = total_size(&gaps) > total_size(&code) / 100 * POOR_PERCENT;
 	TRY(find_stubs(object, arch, rows, &known));
 	TRY(find_all_trampolines(object, arch, &gaps, &known));
+	TRY(find_loader_entry(object, arch, &known));
 	TRY(find_framed(object, arch, &gaps, poor, &framed));
 	TRY(fill_pieces(rows, &known));
 	TRY(scan_object(object, arch, &code, poor, rows));

@@ -235,6 +235,20 @@ static struct error *add_pointers(struct context *c)
 	return NULL;
 }
 
+/*
+ * What runs before and after main() is a function each that has no symbol and is built of pieces.
+ */
+static struct error *add_init_and_fini(struct context *c)
+{
+	size_t count;
+	const struct object_section *sections = object_sections(c->object, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(sections[i].name, ".init") || !strcmp(sections[i].name, ".fini"))
+			TRY(add_start(c, sections[i].addr));
+	return NULL;
+}
+
 static struct error *find_starts(struct context *c)
 {
 	TRY(add_symbols(c, ".dynsym", ".dynstr"));
@@ -243,6 +257,7 @@ static struct error *find_starts(struct context *c)
 		TRY(add_pointers(c));
 	object_release(c->object);
 	TRY(add_start(c, object_entry(c->object)));
+	TRY(add_init_and_fini(c));
 	sort_starts(&c->starts);
 
 	size_t known = c->starts.count;
