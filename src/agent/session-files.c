@@ -7,11 +7,14 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "formats/format.h"
+
+enum { SAME_SECOND_MAX = 100 };
 
 /* Make PATH and what is missing above it. */
 static struct error *make_directories(const char *path)
@@ -77,6 +80,25 @@ static struct error *replace_link(const char *link, const char *name)
 }
 
 /*
+ * Where a session that ended at TIME goes. One that is told to stop may end in the same second as
+ * the one before, whose file is not to be written over: it is profile_<TIME>-2, and so on.
+ */
+static struct error *choose_path(const struct session_files *files, const char *time,
+				 const char *suffix, char **ret)
+{
+	_cleanup_free_ char *path = NULL;
+
+	TRY(str_format(&path, "%s/profile_%s%s", files->directory, time, suffix));
+	for (int number = 2; number <= SAME_SECOND_MAX && !access(path, F_OK); number++) {
+		free(take(path));
+		TRY(str_format(&path, "%s/profile_%s-%d%s", files->directory, time, number,
+			       suffix));
+	}
+	*ret = take(path);
+	return NULL;
+}
+
+/*
  * Write PROFILE as FORMAT_NAME to profile_<TIME>, point LINK_NAME at it, and drop the one before
  * if asked to.
  */
@@ -89,7 +111,7 @@ static struct error *write_one(const struct session_files *files, const struct p
 	char time[20], before[NAME_MAX + 1];
 
 	clock_format_utc(profile_facts_const(profile)->end_realtime_ns, time);
-	TRY(str_format(&path, "%s/profile_%s%s", files->directory, time, format->suffix));
+	TRY(choose_path(files, time, format->suffix, &path));
 	TRY(str_format(&link, "%s/%s", files->directory, link_name));
 	TRY(file_writer_open(path, &writer));
 	struct error *err = format->write(profile, writer.stream);

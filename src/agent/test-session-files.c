@@ -84,6 +84,20 @@ TEST(sessions_are_named_after_their_end_and_linked_to)
 	ASSERT_EQ(rmdir(root), 0);
 }
 
+TEST(two_sessions_of_one_second_are_both_kept)
+{
+	char directory[] = "/tmp/cairn-test-XXXXXX", target[256];
+
+	ASSERT_TRUE(mkdtemp(directory) != NULL);
+	struct session_files files = {.directory = directory};
+	write_at(&files, 1767323045);
+	write_at(&files, 1767323045);
+	ASSERT_EQ(count_names(directory, false), 3);
+	link_target(directory, "last_profile.col", target);
+	ASSERT_STREQ(target, "profile_2026-01-02T03:04:05-2.col");
+	count_names(directory, true);
+}
+
 TEST(rotation_keeps_the_newest_and_touches_nothing_else)
 {
 	char directory[] = "/tmp/cairn-test-XXXXXX", target[256];
@@ -114,5 +128,6 @@ TEST(an_output_directory_that_is_a_file_is_named)
 }
 
 RUN_TESTS(UNIT_TEST(sessions_are_named_after_their_end_and_linked_to),
+	  UNIT_TEST(two_sessions_of_one_second_are_both_kept),
 	  UNIT_TEST(rotation_keeps_the_newest_and_touches_nothing_else),
 	  UNIT_TEST(an_output_directory_that_is_a_file_is_named))
