@@ -158,6 +158,12 @@ static void trim(void *array, size_t *room, size_t count, size_t size)
 	*room = count;
 }
 
+static void set_range(struct rows *rows)
+{
+	rows->text_start = rows->count ? rows->row[0].addr : 0;
+	rows->text_end = rows->count ? rows->row[rows->count - 1].addr : 0;
+}
+
 void rows_builder_finish(struct rows_builder *builder, struct rows *ret)
 {
 	struct rows *rows = &builder->rows;
@@ -165,8 +171,7 @@ void rows_builder_finish(struct rows_builder *builder, struct rows *ret)
 	sort_starts(rows);
 	trim(&rows->row, &rows->room, rows->count, sizeof(*rows->row));
 	trim(&rows->starts, &rows->start_room, rows->start_count, sizeof(*rows->starts));
-	rows->text_start = rows->count ? rows->row[0].addr : 0;
-	rows->text_end = rows->count ? rows->row[rows->count - 1].addr : 0;
+	set_range(rows);
 	*ret = take_struct(*rows);
 	hash_index_deinit(&builder->index);
 	memset(builder->cache, 0, sizeof(builder->cache));
@@ -278,6 +283,7 @@ void rows_close(struct rows *rows)
 			rows->row[kept++] = row;
 	}
 	rows->count = kept;
+	set_range(rows); // the last rows may have become one
 	for (size_t i = 0; i < rows->rule_count; i++)
 		if (rows->rules[i].cfa == UNWIND_CFA_none)
 			rows->rules[i] = gap;

@@ -319,7 +319,8 @@ bool object_section(struct object *object, const char *name, struct bytes *ret, 
 		if (section->type == SHT_NULL || section->type == SHT_NOBITS ||
 		    !is_named(section, name))
 			continue;
-		bool packed = (section->flags & SHF_COMPRESSED) || section->name[1] == 'z';
+		bool packed =
+			(section->flags & SHF_COMPRESSED) || str_starts(section->name, ".zdebug_");
 		struct error *err =
 			packed ? load_packed(object, section, ret)
 			       : image_load(object, section->offset, section->size, name, ret);
