@@ -237,7 +237,7 @@ bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret)
 
 	if (!rule || rule->cfa == UNWIND_CFA_none || !start_below(rows, addr, &start))
 		return false;
-	// A gap between the start and here, even one filled by a guess, is the end of that function.
+	// A gap between the start and here, even one filled by a guess, ends that function.
 	for (size_t i = rows_index(rows, addr); i && rows->row[i].addr > start; i--)
 		if (is_gap(&rows->rules[rows->row[i].rule]))
 			return false;

@@ -225,10 +225,12 @@ struct unwind_rule scan_state_rule(const struct scan_state *state)
 		return (struct unwind_rule){.cfa = UNWIND_CFA_root};
 	if (state->ra == SCAN_RA_elsewhere || (!state->sp_known && !state->fp_is_frame))
 		return rows_unknown;
-	// The frame pointer, where there is one: what a call leaves of the stack pointer is the callee's
-	// convention (V8's builtins take their arguments off the stack).
-	rule.base = state->fp_is_frame ? UNWIND_RBP : UNWIND_RSP;
-	rule.offset = state->fp_is_frame ? state->fp : state->sp;
+	// The frame pointer, where there is one: what a call leaves of the stack pointer is the
+	// callee's convention (V8's builtins take their arguments off the stack). A register that
+	// happens to point elsewhere into the frame is none, if there is a choice.
+	bool by_fp = state->fp_is_frame && (state->fp == 2 * SCAN_WORD || !state->sp_known);
+	rule.base = by_fp ? UNWIND_RBP : UNWIND_RSP;
+	rule.offset = by_fp ? state->fp : state->sp;
 	if (state->fp_saved && near) {
 		rule.fp = UNWIND_FP_cfa;
 		rule.fp_offset = (int16_t)-state->saved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information made for the test, odd and damaged. Real libraries are in test-oracle.c. */
+/* Call frame information made for the test, odd and damaged. test-oracle.c has real libraries. */
 #include "object/cfi.h"
 
 #include <dwarf.h>
@@ -18,11 +18,11 @@ enum { F = MAKE_TEXT }; /* where the function under test is */
 /* The rows of a file with FRAMES in .eh_frame. */
 static void compile(const struct writer *frames, struct rows *ret)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 
-	elf_make_usual(&m, frames);
-	elf_make_finish(&m);
+	made_usual(&m, frames);
+	made_finish(&m);
 	ASSERT_OK(object_open_memory(m.data, m.size, "test", &object));
 	ASSERT_OK(rows_compile(object, ret));
 }
@@ -31,9 +31,9 @@ static void compile(const struct writer *frames, struct rows *ret)
 static void compile_program(const char *program, size_t size, struct rows *ret)
 {
 	struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-	size_t cie = cfi_make_usual_cie(&c);
+	cfi_make_usual_cie(&c);
 
-	cfi_make_fde(&c, cie, F, 0x100, program, size);
+	cfi_make_fde(&c, F, 0x100, program, size);
 	compile(&c.out, ret);
 }
 
@@ -205,11 +205,11 @@ TEST(common_records_are_understood_or_left_out)
 	for (size_t i = 0; i < ARRAY_COUNT(cies); i++) {
 		_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 		struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-		size_t cie = cfi_make_cie(&c, cies[i].version, cies[i].letters);
+		cfi_make_cie(&c, cies[i].version, cies[i].letters);
 		put_bytes(&c.out, cies[i].data, cies[i].size);
 		cfi_make_entry_state(&c);
 		cfi_make_end(&c);
-		cfi_make_fde(&c, cie, F + 16, 0x100, "", 0);
+		cfi_make_fde(&c, F + 16, 0x100, "", 0);
 		compile(&c.out, &rows);
 		enum unwind_cfa want = cies[i].signal ? UNWIND_CFA_signal : UNWIND_CFA_reg;
 		if (!cies[i].usable)
@@ -225,12 +225,13 @@ TEST(a_signal_frame_begins_one_byte_early)
 {
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 	struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-	size_t usual = cfi_make_usual_cie(&c), cie = cfi_make_cie(&c, 1, "zRS");
 
+	cfi_make_usual_cie(&c);
+	cfi_make_fde(&c, F, 0x20, "", 0);
+	cfi_make_cie(&c, 1, "zRS");
 	put_bytes(&c.out, "\x01\x1b", 2);
 	cfi_make_end(&c);
-	cfi_make_fde(&c, usual, F, 0x20, "", 0);
-	cfi_make_fde(&c, cie, F + 0x20, 0x10, "", 0);
+	cfi_make_fde(&c, F + 0x20, 0x10, "", 0);
 	compile(&c.out, &rows);
 	ASSERT_EQ(rule_at(&rows, F + 0x1e).cfa, UNWIND_CFA_reg);
 	ASSERT_EQ(rule_at(&rows, F + 0x1f).cfa, UNWIND_CFA_signal);
@@ -241,15 +242,15 @@ TEST(functions_are_found_in_any_order_and_the_first_wins)
 {
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 	struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-	size_t cie = cfi_make_usual_cie(&c);
+	cfi_make_usual_cie(&c);
 	uint64_t start;
 
-	cfi_make_fde(&c, cie, F + 0x200, 0x40, "\x0e\x20", 2);
-	cfi_make_fde(&c, cie, F + 0x100, 0x40, "\x0e\x30", 2);
-	cfi_make_fde(&c, cie, F + 0x120, 0x40, "\x0e\x40", 2); // half of it is taken
-	cfi_make_fde(&c, cie, F + 0x110, 0x10, "\x0e\x50", 2); // all of it is
-	cfi_make_fde(&c, cie, F + 0x168, 0x20, "\x0e\x60", 2); // 8 bytes of padding before
-	cfi_make_fde(&c, cie, 0x100000, 0x20, "", 0);          // in no segment
+	cfi_make_fde(&c, F + 0x200, 0x40, "\x0e\x20", 2);
+	cfi_make_fde(&c, F + 0x100, 0x40, "\x0e\x30", 2);
+	cfi_make_fde(&c, F + 0x120, 0x40, "\x0e\x40", 2); // half of it is taken
+	cfi_make_fde(&c, F + 0x110, 0x10, "\x0e\x50", 2); // all of it is
+	cfi_make_fde(&c, F + 0x168, 0x20, "\x0e\x60", 2); // 8 bytes of padding before
+	cfi_make_fde(&c, 0x100000, 0x20, "", 0);          // in no segment
 	compile(&c.out, &rows);
 	ASSERT_EQ(rule_at(&rows, F + 0x100).offset, 0x30);
 	ASSERT_EQ(rule_at(&rows, F + 0x13f).offset, 0x30);
@@ -270,30 +271,32 @@ TEST(records_of_64_bit_dwarf_and_terminators_between_them_are_read)
 {
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 	struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true, .wide = true};
-	size_t cie = cfi_make_usual_cie(&c);
+	cfi_make_usual_cie(&c);
 
-	cfi_make_fde(&c, cie, F, 0x20, "\x0e\x20", 2);
+	cfi_make_fde(&c, F, 0x20, "\x0e\x20", 2);
 	put(&c.out, 0, 4);
 	c.wide = false;
-	cie = cfi_make_usual_cie(&c);
-	cfi_make_fde(&c, cie, F + 0x20, 0x20, "\x0e\x30", 2);
+	cfi_make_usual_cie(&c);
+	cfi_make_fde(&c, F + 0x20, 0x20, "\x0e\x30", 2);
 	compile(&c.out, &rows);
 	ASSERT_EQ(rule_at(&rows, F).offset, 0x20);
 	ASSERT_EQ(rule_at(&rows, F + 0x20).offset, 0x30);
 	ASSERT_EQ(rows.facts.damaged, 0);
 }
 
-/* What stands where the FDE's pointer to its CIE is: itself, another FDE, outside, in the middle. */
+/* What an FDE's pointer to its CIE leads to: itself, another FDE, outside, into the middle. */
 TEST(an_fde_whose_cie_is_none_is_left_out)
 {
 	for (int i = 0; i < 4; i++) {
 		_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 		struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-		size_t cie = cfi_make_usual_cie(&c), fde = c.out.size;
-		cfi_make_fde(&c, cie, F, 0x20, "\x0e\x20", 2);
+		cfi_make_usual_cie(&c);
+		size_t fde = c.out.size;
+		cfi_make_fde(&c, F, 0x20, "\x0e\x20", 2);
 		size_t other = c.out.size;
-		const size_t at[4] = {other, fde, 0x7fffffff, cie + 1};
-		cfi_make_fde(&c, at[i], F + 0x20, 0x20, "\x0e\x30", 2);
+		const size_t at[4] = {other, fde, 0x7fffffff, c.cie + 1};
+		c.cie = at[i];
+		cfi_make_fde(&c, F + 0x20, 0x20, "\x0e\x30", 2);
 		compile(&c.out, &rows);
 		ASSERT_EQ(rule_at(&rows, F).offset, 0x20);
 		ASSERT_EQ(rule_at(&rows, F + 0x20).cfa, UNWIND_CFA_none);
@@ -305,11 +308,11 @@ TEST(a_record_that_is_longer_than_the_section_ends_it)
 {
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 	struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-	size_t cie = cfi_make_usual_cie(&c);
+	cfi_make_usual_cie(&c);
 
-	cfi_make_fde(&c, cie, F, 0x20, "\x0e\x20", 2);
+	cfi_make_fde(&c, F, 0x20, "\x0e\x20", 2);
 	size_t last = c.out.size;
-	cfi_make_fde(&c, cie, F + 0x20, 0x20, "\x0e\x30", 2);
+	cfi_make_fde(&c, F + 0x20, 0x20, "\x0e\x30", 2);
 	set_at(&c.out, last, 0x7fffff00, 4);
 	compile(&c.out, &rows);
 	ASSERT_EQ(rule_at(&rows, F).offset, 0x20);
@@ -318,28 +321,28 @@ TEST(a_record_that_is_longer_than_the_section_ends_it)
 }
 
 /* Add .debug_frame to M, behind the rest. */
-static void add_debug_frame(struct elf_make *m, bool wide)
+static void add_debug_frame(struct made *m, bool wide)
 {
 	struct cfi_make c = {.wide = wide};
-	size_t cie = cfi_make_usual_cie(&c);
+	cfi_make_usual_cie(&c);
 
-	cfi_make_fde(&c, cie, F, 0x20, "\x0e\x70", 2);        // known to .eh_frame already
-	cfi_make_fde(&c, cie, F + 0x80, 0x20, "\x0e\x40", 2); // new
-	elf_make_section(m, ".debug_frame", 0x3000, c.out.data, c.out.size)->sh_flags = 0;
+	cfi_make_fde(&c, F, 0x20, "\x0e\x70", 2);        // known to .eh_frame already
+	cfi_make_fde(&c, F + 0x80, 0x20, "\x0e\x40", 2); // new
+	made_section(m, ".debug_frame", 0x3000, c.out.data, c.out.size)->sh_flags = 0;
 }
 
 TEST(debug_frame_fills_what_eh_frame_leaves_open)
 {
 	for (int wide = 0; wide < 2; wide++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 		struct cfi_make c = {.addr = MAKE_FRAMES, .eh = true};
-		size_t cie = cfi_make_usual_cie(&c);
-		cfi_make_fde(&c, cie, F, 0x20, "\x0e\x20", 2);
-		elf_make_usual(&m, &c.out);
+		cfi_make_usual_cie(&c);
+		cfi_make_fde(&c, F, 0x20, "\x0e\x20", 2);
+		made_usual(&m, &c.out);
 		add_debug_frame(&m, wide);
-		elf_make_finish(&m);
+		made_finish(&m);
 		ASSERT_OK(object_open_memory(m.data, m.size, "test", &object));
 		ASSERT_OK(rows_compile(object, &rows));
 		ASSERT_EQ(rule_at(&rows, F).offset, 0x20);
@@ -353,22 +356,22 @@ TEST(frames_are_found_by_the_program_headers_alone)
 	static const uint8_t headers[][8] = {{1, 0x1b, 0xff, 0xff}, {1, 0x1b, 0x03, 0x3b}};
 
 	for (size_t i = 0; i < ARRAY_COUNT(headers); i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 		struct cfi_make c = {.addr = MAKE_FRAMES + 8, .eh = true};
 		struct writer out = {.size = 0};
 		put_bytes(&out, headers[i], 4);
 		put(&out, 4, 4); // the frames begin 4 bytes behind here
-		size_t cie = cfi_make_usual_cie(&c);
-		cfi_make_fde(&c, cie, F, 0x20, "\x0e\x20", 2);
+		cfi_make_usual_cie(&c);
+		cfi_make_fde(&c, F, 0x20, "\x0e\x20", 2);
 		put(&c.out, 0, 4);
 		put(&c.out, 0x12345678, 4); // whatever follows in the segment
 		put_bytes(&out, c.out.data, c.out.size);
-		elf_make_usual(&m, &out);
-		elf_make_segment(&m, PT_GNU_EH_FRAME, PF_R, MAKE_FRAMES, 8);
+		made_usual(&m, &out);
+		made_segment(&m, PT_GNU_EH_FRAME, PF_R, MAKE_FRAMES, 8);
 		m.no_sections = true;
-		elf_make_finish(&m);
+		made_finish(&m);
 		ASSERT_OK(object_open_memory(m.data, m.size, "test", &object));
 		ASSERT_OK(rows_compile(object, &rows));
 		ASSERT_EQ(rule_at(&rows, F).offset, 0x20);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small ELF files for tests, made in memory: sections where a test wants them, at file offsets equal
- * to their addresses, with headers in front and the section table behind.
+ * Small ELF files for tests, made in memory: sections where a test wants them, at file offsets
+ * equal to their addresses, with headers in front and the section table behind.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ELF_MAKE_SECTIONS = 16, ELF_MAKE_SEGMENTS = 8, ELF_MAKE_ROOM = 1 << 16 };
+enum { MADE_SECTIONS = 16, MADE_SEGMENTS = 8, MADE_ROOM = 1 << 16 };
 
 /* Bytes being written. */
 struct writer {
@@ -47,37 +47,37 @@ static inline void set_at(struct writer *w, size_t at, uint64_t value, unsigned 
 		w->data[at + i] = (uint8_t)(value >> (8 * i));
 }
 
-struct elf_make {
-	uint8_t *data; /* ELF_MAKE_ROOM bytes */
+struct made {
+	uint8_t *data; /* MADE_ROOM bytes */
 	size_t size;
-	Elf64_Shdr sections[ELF_MAKE_SECTIONS];
-	Elf64_Phdr segments[ELF_MAKE_SEGMENTS];
+	Elf64_Shdr sections[MADE_SECTIONS];
+	Elf64_Phdr segments[MADE_SEGMENTS];
 	uint16_t section_count, segment_count;
 	struct writer names;
 	uint64_t entry;
 	bool no_sections; /* as after sstrip */
 };
 
-static inline void elf_make_deinit(struct elf_make *m)
+static inline void made_deinit(struct made *m)
 {
 	free(m->data);
 }
 
-static inline void elf_make_init(struct elf_make *m)
+static inline void made_init(struct made *m)
 {
-	*m = (struct elf_make){.section_count = 1};
-	m->data = calloc(1, ELF_MAKE_ROOM);
+	*m = (struct made){.section_count = 1};
+	m->data = calloc(1, MADE_ROOM);
 	assert(m->data);
 	put(&m->names, 0, 1);
 }
 
 /* Put SIZE bytes at OFFSET, which is the address too if FLAGS have SHF_ALLOC. */
-static inline Elf64_Shdr *elf_make_section(struct elf_make *m, const char *name, uint64_t offset,
-					   const void *data, size_t size)
+static inline Elf64_Shdr *made_section(struct made *m, const char *name, uint64_t offset,
+				       const void *data, size_t size)
 {
 	Elf64_Shdr *section = &m->sections[m->section_count++];
 
-	assert(m->section_count < ELF_MAKE_SECTIONS && offset + size <= ELF_MAKE_ROOM);
+	assert(m->section_count < MADE_SECTIONS && offset + size <= MADE_ROOM);
 	*section = (Elf64_Shdr){.sh_name = (uint32_t)m->names.size,
 				.sh_type = SHT_PROGBITS,
 				.sh_flags = SHF_ALLOC,
@@ -93,10 +93,10 @@ static inline Elf64_Shdr *elf_make_section(struct elf_make *m, const char *name,
 	return section;
 }
 
-static inline void elf_make_segment(struct elf_make *m, uint32_t type, uint32_t flags,
-				    uint64_t offset, uint64_t size)
+static inline void made_segment(struct made *m, uint32_t type, uint32_t flags, uint64_t offset,
+				uint64_t size)
 {
-	assert(m->segment_count < ELF_MAKE_SEGMENTS);
+	assert(m->segment_count < MADE_SEGMENTS);
 	m->segments[m->segment_count++] = (Elf64_Phdr){.p_type = type,
 						       .p_flags = flags,
 						       .p_offset = offset,
@@ -110,7 +110,7 @@ static inline void elf_make_segment(struct elf_make *m, uint32_t type, uint32_t 
 }
 
 /* Write the headers. Sections and segments are complete. */
-static inline void elf_make_finish(struct elf_make *m)
+static inline void made_finish(struct made *m)
 {
 	Elf64_Ehdr header = {.e_type = ET_DYN,
 			     .e_machine = EM_X86_64,
@@ -127,7 +127,7 @@ static inline void elf_make_finish(struct elf_make *m)
 	header.e_ident[EI_DATA] = ELFDATA2LSB;
 	header.e_ident[EI_VERSION] = EV_CURRENT;
 	if (!m->no_sections) {
-		Elf64_Shdr *names = elf_make_section(m, ".shstrtab", m->size, "", 0);
+		Elf64_Shdr *names = made_section(m, ".shstrtab", m->size, "", 0);
 		names->sh_type = SHT_STRTAB;
 		names->sh_flags = 0;
 		names->sh_addr = 0;
@@ -149,7 +149,8 @@ struct cfi_make {
 	struct writer out;
 	uint64_t addr; /* of the section */
 	bool eh;
-	bool wide; /* DWARF64 */
+	bool wide;  /* DWARF64 */
+	size_t cie; /* offset of the CIE that FDEs belong to: the last one made */
 	size_t length_at, body_at;
 };
 
@@ -173,11 +174,10 @@ static inline void cfi_make_end(struct cfi_make *c)
 		set_at(&c->out, c->length_at, size, 4);
 }
 
-/* What stands before a CIE's augmentation data; the caller ends the record. Returns its offset. */
-static inline size_t cfi_make_cie(struct cfi_make *c, uint8_t version, const char *letters)
+/* What stands before a CIE's augmentation data; the caller ends the record. */
+static inline void cfi_make_cie(struct cfi_make *c, uint8_t version, const char *letters)
 {
-	size_t start = c->out.size;
-
+	c->cie = c->out.size;
 	cfi_make_begin(c);
 	if (c->eh)
 		put(&c->out, 0, 4);
@@ -192,7 +192,6 @@ static inline size_t cfi_make_cie(struct cfi_make *c, uint8_t version, const cha
 	put(&c->out, 1, 1);    /* code alignment */
 	put(&c->out, 0x78, 1); /* data alignment: -8 */
 	put(&c->out, 16, 1);   /* return address column */
-	return start;
 }
 
 /* CFA = rsp + 8, return address at CFA - 8: as on entry to every function. */
@@ -204,26 +203,24 @@ static inline void cfi_make_entry_state(struct cfi_make *c)
 }
 
 /* A CIE as gcc writes it ("zR", addresses relative, 4 bytes); "" in .debug_frame. */
-static inline size_t cfi_make_usual_cie(struct cfi_make *c)
+static inline void cfi_make_usual_cie(struct cfi_make *c)
 {
-	size_t start = cfi_make_cie(c, c->eh ? 1 : 4, c->eh ? "zR" : "");
-
+	cfi_make_cie(c, c->eh ? 1 : 4, c->eh ? "zR" : "");
 	if (c->eh) {
 		put(&c->out, 1, 1);
 		put(&c->out, 0x1b, 1);
 	}
 	cfi_make_entry_state(c);
 	cfi_make_end(c);
-	return start;
 }
 
 /* An FDE for [START, START + SIZE) with a program. */
-static inline void cfi_make_fde(struct cfi_make *c, size_t cie, uint64_t start, uint32_t size,
+static inline void cfi_make_fde(struct cfi_make *c, uint64_t start, uint32_t size,
 				const char *program, size_t program_size)
 {
 	cfi_make_begin(c);
 	size_t id_at = c->out.size;
-	put(&c->out, c->eh ? id_at - cie : cie, c->wide && !c->eh ? 8 : 4);
+	put(&c->out, c->eh ? id_at - c->cie : c->cie, c->wide && !c->eh ? 8 : 4);
 	if (c->eh) {
 		put(&c->out, start - (c->addr + c->out.size), 4);
 		put(&c->out, size, 4);
@@ -242,18 +239,18 @@ enum { MAKE_TEXT = 0x1000, MAKE_TEXT_SIZE = 0x1000, MAKE_FRAMES = 0x2000 };
  * A shared object: text from MAKE_TEXT on, FRAMES in .eh_frame at MAKE_FRAMES (made for that
  * address), a build id.
  */
-static inline void elf_make_usual(struct elf_make *m, const struct writer *frames)
+static inline void made_usual(struct made *m, const struct writer *frames)
 {
 	static const uint8_t note[] = {4,   0,   0,   0, 8, 0, 0, 0, 3, 0, 0, 0,
 				       'G', 'N', 'U', 0, 1, 2, 3, 4, 5, 6, 7, 8};
 	uint8_t text[MAKE_TEXT_SIZE];
 
 	memset(text, 0x90, sizeof(text));
-	elf_make_init(m);
-	elf_make_section(m, ".note.gnu.build-id", 0x400, note, sizeof(note))->sh_type = SHT_NOTE;
-	elf_make_section(m, ".text", MAKE_TEXT, text, sizeof(text))->sh_flags |= SHF_EXECINSTR;
-	elf_make_section(m, ".eh_frame", MAKE_FRAMES, frames->data, frames->size);
-	elf_make_segment(m, PT_LOAD, PF_R | PF_X, 0, MAKE_TEXT + MAKE_TEXT_SIZE);
-	elf_make_segment(m, PT_LOAD, PF_R, MAKE_FRAMES, frames->size);
-	elf_make_segment(m, PT_NOTE, PF_R, 0x400, sizeof(note));
+	made_init(m);
+	made_section(m, ".note.gnu.build-id", 0x400, note, sizeof(note))->sh_type = SHT_NOTE;
+	made_section(m, ".text", MAKE_TEXT, text, sizeof(text))->sh_flags |= SHF_EXECINSTR;
+	made_section(m, ".eh_frame", MAKE_FRAMES, frames->data, frames->size);
+	made_segment(m, PT_LOAD, PF_R | PF_X, 0, MAKE_TEXT + MAKE_TEXT_SIZE);
+	made_segment(m, PT_LOAD, PF_R, MAKE_FRAMES, frames->size);
+	made_segment(m, PT_NOTE, PF_R, 0x400, sizeof(note));
 }

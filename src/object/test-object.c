@@ -26,22 +26,22 @@ static void make_frames(struct cfi_make *c)
 		"\x44\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00\x42\x09\x10\x05";
 
 	*c = (struct cfi_make){.addr = MAKE_FRAMES, .eh = true};
-	size_t cie = cfi_make_usual_cie(c);
-	cfi_make_fde(c, cie, F, 0x100, program, sizeof(program) - 1);
-	cfi_make_fde(c, cie, F + 0x100, 0x100, "\x0e\x20", 2);
+	cfi_make_usual_cie(c);
+	cfi_make_fde(c, F, 0x100, program, sizeof(program) - 1);
+	cfi_make_fde(c, F + 0x100, 0x100, "\x0e\x20", 2);
 	put(&c->out, 0, 4);
 }
 
 /* A file with frames and sections. */
-static void make_usual(struct elf_make *m)
+static void make_usual(struct made *m)
 {
 	struct cfi_make c;
 
 	make_frames(&c);
-	elf_make_usual(m, &c.out);
+	made_usual(m, &c.out);
 }
 
-/* Code that has no unwind information, and a symbol table: a function with a branch and a switch. */
+/* Code that has no unwind information: a function with a branch and a switch, and some others. */
 static const uint8_t scanned_code[] = {
 	0x55,                                     // 00 push %rbp
 	0x53,                                     // 01 push %rbx
@@ -67,7 +67,7 @@ static const uint8_t scanned_code[] = {
 
 enum { SCANNED_RETURN = 0x27, SCANNED_ENTRY = 0x30 };
 
-static void make_scanned(struct elf_make *m)
+static void make_scanned(struct made *m)
 {
 	Elf64_Sym symbols[] = {{0},
 			       {.st_name = 1,
@@ -76,19 +76,18 @@ static void make_scanned(struct elf_make *m)
 				.st_value = F,
 				.st_size = 0x22}};
 
-	elf_make_init(m);
-	elf_make_section(m, ".text", F, scanned_code, sizeof(scanned_code))->sh_flags |=
-		SHF_EXECINSTR;
-	Elf64_Shdr *table = elf_make_section(m, ".symtab", 0x1800, symbols, sizeof(symbols));
+	made_init(m);
+	made_section(m, ".text", F, scanned_code, sizeof(scanned_code))->sh_flags |= SHF_EXECINSTR;
+	Elf64_Shdr *table = made_section(m, ".symtab", 0x1800, symbols, sizeof(symbols));
 	table->sh_type = SHT_SYMTAB;
 	table->sh_flags = 0;
-	elf_make_section(m, ".strtab", 0x1900, "\0function", 10)->sh_flags = 0;
-	elf_make_segment(m, PT_LOAD, PF_R | PF_X, F, sizeof(scanned_code));
+	made_section(m, ".strtab", 0x1900, "\0function", 10)->sh_flags = 0;
+	made_segment(m, PT_LOAD, PF_R | PF_X, F, sizeof(scanned_code));
 	m->entry = F + SCANNED_ENTRY;
 }
 
 /* A .plt with a head and two stubs, made the classic way. */
-static void make_stubs(struct elf_make *m)
+static void make_stubs(struct made *m)
 {
 	static const uint8_t head[16] = {0xff, 0x35, 0, 0, 0,    0,    0xff, 0x25,
 					 0,    0,    0, 0, 0x0f, 0x1f, 0x40};
@@ -99,11 +98,11 @@ static void make_stubs(struct elf_make *m)
 	put_bytes(&plt, stub, sizeof(stub));
 	put_bytes(&plt, stub, sizeof(stub));
 	make_usual(m);
-	elf_make_section(m, ".plt", 0x1f00, plt.data, plt.size)->sh_flags |= SHF_EXECINSTR;
+	made_section(m, ".plt", 0x1f00, plt.data, plt.size)->sh_flags |= SHF_EXECINSTR;
 }
 
 /* A packed .debug_frame: HOW is SHF_COMPRESSED's type, or 0 for .zdebug_frame. */
-static void make_packed(struct elf_make *m, uint32_t how)
+static void make_packed(struct made *m, uint32_t how)
 {
 	struct cfi_make c = {.addr = 0};
 	struct writer out = {.size = 0};
@@ -112,8 +111,8 @@ static void make_packed(struct elf_make *m, uint32_t how)
 	uLongf zlib_size = sizeof(packed);
 
 	make_usual(m);
-	size_t cie = cfi_make_usual_cie(&c);
-	cfi_make_fde(&c, cie, F + 0x400, 0x100, "\x0e\x40", 2);
+	cfi_make_usual_cie(&c);
+	cfi_make_fde(&c, F + 0x400, 0x100, "\x0e\x40", 2);
 	if (how == COMPRESS_ZSTD) {
 		size = ZSTD_compress(packed, size, c.out.data, c.out.size, 3);
 		assert_false(ZSTD_isError(size));
@@ -130,12 +129,12 @@ static void make_packed(struct elf_make *m, uint32_t how)
 		put(&out, __builtin_bswap32((uint32_t)c.out.size), 4);
 	}
 	put_bytes(&out, packed, size);
-	elf_make_section(m, how ? ".debug_frame" : ".zdebug_frame", 0x3000, out.data, out.size)
+	made_section(m, how ? ".debug_frame" : ".zdebug_frame", 0x3000, out.data, out.size)
 		->sh_flags = how ? SHF_COMPRESSED : 0;
 }
 
 /* The shapes that damage is done to; these are the corpus of the fuzz target too. */
-static void make_shape(struct elf_make *m, int shape)
+static void make_shape(struct made *m, int shape)
 {
 	switch (shape) {
 	case 0:
@@ -154,15 +153,15 @@ static void make_shape(struct elf_make *m, int shape)
 		make_packed(m, COMPRESS_ZSTD);
 		break;
 	}
-	elf_make_finish(m);
+	made_finish(m);
 }
 
 enum { SHAPES = 5 };
 static const char *const corpus[SHAPES] = {"frames", "code", "stubs", "zlib", "zstd"};
 
-static void open_made(struct elf_make *m, struct object **ret)
+static void open_made(struct made *m, struct object **ret)
 {
-	elf_make_finish(m);
+	made_finish(m);
 	ASSERT_OK(object_open_memory(m->data, m->size, "made", ret));
 }
 
@@ -177,7 +176,7 @@ static const struct unwind_rule *rule_at(const struct rows *rows, uint64_t addr)
 TEST(a_build_id_is_who_an_object_is)
 {
 	static const uint8_t want[] = {1, 2, 3, 4, 5, 6, 7, 8};
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 
 	make_usual(&m);
@@ -203,7 +202,7 @@ TEST(other_notes_and_empty_ids_are_passed_over)
 		     {4, "Go\0", 83, 'a'}};
 
 	for (size_t i = 0; i < ARRAY_COUNT(notes); i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		struct writer note = {.size = 0};
 		put(&note, 4, 4);
@@ -212,9 +211,9 @@ TEST(other_notes_and_empty_ids_are_passed_over)
 		put_bytes(&note, notes[i].name, 4);
 		for (size_t k = 0; k < notes[i].size; k++)
 			put(&note, notes[i].first, 1);
-		elf_make_init(&m);
-		elf_make_section(&m, ".note", 0x400, note.data, note.size)->sh_type = SHT_NOTE;
-		elf_make_segment(&m, PT_NOTE, PF_R, 0x400, note.size);
+		made_init(&m);
+		made_section(&m, ".note", 0x400, note.data, note.size)->sh_type = SHT_NOTE;
+		made_segment(&m, PT_NOTE, PF_R, 0x400, note.size);
 		open_made(&m, &object);
 		ASSERT_EQ(object_id(object)->hashed, 1);
 		ASSERT_EQ(object_id(object)->length, 16);
@@ -226,7 +225,7 @@ TEST(a_long_build_id_is_hashed_whole)
 	struct object_id ids[3];
 
 	for (int i = 0; i < 3; i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		struct writer note = {.size = 0};
 		put(&note, 4, 4);
@@ -235,8 +234,8 @@ TEST(a_long_build_id_is_hashed_whole)
 		put_text(&note, "GNU");
 		for (int k = 0; k < 32; k++)
 			put(&note, k == 31 ? (uint64_t)i / 2 : 7, 1);
-		elf_make_init(&m);
-		elf_make_segment(&m, PT_NOTE, PF_R, 0x400, note.size);
+		made_init(&m);
+		made_segment(&m, PT_NOTE, PF_R, 0x400, note.size);
 		memcpy(m.data + 0x400, note.data, note.size);
 		open_made(&m, &object);
 		ids[i] = *object_id(object);
@@ -251,10 +250,10 @@ TEST(without_a_build_id_the_content_is_who_an_object_is)
 	struct object_id ids[3];
 
 	for (int i = 0; i < 3; i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
-		elf_make_init(&m);
-		elf_make_section(&m, ".data", 0x5000, "x", 1);
+		made_init(&m);
+		made_section(&m, ".data", 0x5000, "x", 1);
 		m.data[0x4abc] = i == 2;
 		open_made(&m, &object);
 		ids[i] = *object_id(object);
@@ -274,14 +273,14 @@ TEST(addresses_follow_the_program_headers)
 		     {0x2000, 0x602000, true}, // the page holds the end of text and the data
 		     {0x2345, 0x602345, true}, {0x2400, 0, false},
 		     {0x9000, 0, false}};
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	uint64_t addr;
 	uint8_t byte;
 
-	elf_make_init(&m);
-	elf_make_segment(&m, PT_LOAD, PF_R | PF_X, 0x1000, 0x1000);
-	elf_make_segment(&m, PT_LOAD, PF_R | PF_W, 0x2340, 0xc0);
+	made_init(&m);
+	made_segment(&m, PT_LOAD, PF_R | PF_X, 0x1000, 0x1000);
+	made_segment(&m, PT_LOAD, PF_R | PF_W, 0x2340, 0xc0);
 	m.segments[0].p_vaddr = 0x401000;
 	m.segments[1].p_vaddr = 0x602340;
 	m.segments[1].p_memsz = 0x1000;
@@ -301,7 +300,7 @@ TEST(packed_sections_are_read_as_if_they_were_not)
 	static const uint32_t hows[] = {0, ELFCOMPRESS_ZLIB, COMPRESS_ZSTD};
 
 	for (size_t i = 0; i < ARRAY_COUNT(hows); i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 		struct bytes b, again;
@@ -324,7 +323,7 @@ TEST(packed_sections_that_lie_are_none)
 	} lies[] = {{8, 1}, {8, 1 << 20}, {8, 1ull << 40}, {8, UINT64_MAX}, {0, 3}, {24, 0x55}};
 
 	for (size_t i = 0; i < ARRAY_COUNT(lies); i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_object_ struct object *object = NULL;
 		struct bytes b;
 		make_packed(&m, ELFCOMPRESS_ZLIB);
@@ -336,15 +335,15 @@ TEST(packed_sections_that_lie_are_none)
 
 TEST(a_section_that_the_file_does_not_hold_is_none)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	struct bytes b;
 
-	elf_make_init(&m);
-	elf_make_section(&m, ".nobits", 0x1000, "", 0)->sh_type = SHT_NOBITS;
-	elf_make_section(&m, ".outside", 0x1000, "", 0)->sh_size = 1 << 20;
-	elf_make_section(&m, ".far", 0x1000, "", 0)->sh_offset = UINT64_MAX - 8;
-	elf_make_section(&m, ".empty", 0x1000, "", 0);
+	made_init(&m);
+	made_section(&m, ".nobits", 0x1000, "", 0)->sh_type = SHT_NOBITS;
+	made_section(&m, ".outside", 0x1000, "", 0)->sh_size = 1 << 20;
+	made_section(&m, ".far", 0x1000, "", 0)->sh_offset = UINT64_MAX - 8;
+	made_section(&m, ".empty", 0x1000, "", 0);
 	open_made(&m, &object);
 	ASSERT_FALSE(object_section(object, ".nobits", &b, NULL));
 	ASSERT_FALSE(object_section(object, ".outside", &b, NULL));
@@ -355,7 +354,7 @@ TEST(a_section_that_the_file_does_not_hold_is_none)
 }
 
 /* A file with the bytes of M, without a name. */
-static int file_of(const struct elf_make *m)
+static int file_of(const struct made *m)
 {
 	int fd = memfd_create("object", MFD_CLOEXEC);
 
@@ -366,11 +365,11 @@ static int file_of(const struct elf_make *m)
 
 TEST(a_file_is_consumed_if_it_opens_and_stays_the_callers_if_not)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	struct object *object = NULL;
 
 	make_usual(&m);
-	elf_make_finish(&m);
+	made_finish(&m);
 	int fd = file_of(&m);
 	ASSERT_OK(object_open(fd, "file", &object));
 	ASSERT_TRUE(object_elf(object) && elf_kind(object_elf(object)) == ELF_K_ELF);
@@ -385,13 +384,13 @@ TEST(a_file_is_consumed_if_it_opens_and_stays_the_callers_if_not)
 
 TEST(a_file_that_is_cut_while_it_is_open_does_no_harm)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 	struct bytes b;
 
 	make_usual(&m);
-	elf_make_finish(&m);
+	made_finish(&m);
 	int fd = file_of(&m);
 	ASSERT_OK(object_open(fd, "file", &object));
 	ASSERT_EQ(ftruncate(fd, 0x1800), 0);
@@ -414,12 +413,12 @@ TEST(what_is_no_regular_file_is_refused)
 
 TEST(objects_of_other_machines_have_an_identity_and_no_rows)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 
 	make_usual(&m);
-	elf_make_finish(&m);
+	made_finish(&m);
 	((Elf64_Ehdr *)(void *)m.data)->e_machine = EM_AARCH64;
 	ASSERT_OK(object_open_memory(m.data, m.size, "made", &object));
 	ASSERT_EQ(object_machine(object), EM_AARCH64);
@@ -447,13 +446,13 @@ TEST(a_32_bit_object_of_the_other_byte_order_opens)
 
 TEST(an_object_without_any_information_has_no_rows)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 
-	elf_make_init(&m);
+	made_init(&m);
 	memset(m.data + F, 0x06, 0x100); // no instruction
-	elf_make_segment(&m, PT_LOAD, PF_R | PF_X, F, 0x100);
+	made_segment(&m, PT_LOAD, PF_R | PF_X, F, 0x100);
 	m.no_sections = true;
 	open_made(&m, &object);
 	ASSERT_OK(rows_compile(object, &rows));
@@ -463,7 +462,7 @@ TEST(an_object_without_any_information_has_no_rows)
 
 TEST(jump_stubs_are_known_by_their_shape)
 {
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 
@@ -486,7 +485,7 @@ TEST(code_without_information_is_read)
 	} cases[] = {{0x00, 8, 0},    {0x01, 16, -16}, {0x02, 24, -16}, {0x06, 48, -16},
 		     {0x09, 48, -16}, {0x15, 48, -16}, {0x1b, 48, -16}, {0x1f, 24, -16},
 		     {0x20, 16, -16}, {0x21, 8, 0}};
-	_cleanup_(elf_make_deinit) struct elf_make m;
+	_cleanup_(made_deinit) struct made m;
 	_cleanup_object_ struct object *object = NULL;
 	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
 
@@ -511,7 +510,7 @@ TEST(a_file_cut_anywhere_does_no_harm)
 	unsigned with_rows = 0;
 
 	for (int shape = 0; shape < SHAPES; shape++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		make_shape(&m, shape);
 		for (size_t size = 0; size <= m.size; size++) {
 			// In memory of just that size, so that reading on is seen.
@@ -529,7 +528,7 @@ TEST(flipped_bits_do_no_harm)
 	unsigned with_rows = 0;
 
 	for (int i = 0; i < 5000; i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		make_shape(&m, i % SHAPES);
 		for (int k = 0; k < 1 + i % 4; k++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -552,7 +551,7 @@ TEST(the_fuzz_corpus_is_what_is_built_here)
 	if (!tests)
 		SKIP("CAIRN_TESTS does not say where the corpus is");
 	for (int i = 0; i < SHAPES; i++) {
-		_cleanup_(elf_make_deinit) struct elf_make m;
+		_cleanup_(made_deinit) struct made m;
 		_cleanup_free_ char *path = NULL, *data = NULL;
 		size_t size;
 		make_shape(&m, i);
@@ -563,7 +562,7 @@ TEST(the_fuzz_corpus_is_what_is_built_here)
 			ASSERT_EQ(fwrite(m.data, 1, m.size, file), m.size);
 			continue;
 		}
-		ASSERT_OK(file_read(AT_FDCWD, path, ELF_MAKE_ROOM, &data, &size));
+		ASSERT_OK(file_read(AT_FDCWD, path, MADE_ROOM, &data, &size));
 		// How well libraries pack differs between their versions.
 		if (i >= 3)
 			continue;
