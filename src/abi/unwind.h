@@ -86,8 +86,15 @@ enum unwind_ra {
 	UNWIND_RA_reg,     /* in register number ra_offset (vfork keeps it in rdi) */
 };
 
-/* aux of UNWIND_CFA_reg: the frame may be on another stack, below this one as well as above. */
-enum { UNWIND_OTHER_STACK = 1 };
+/*
+ * aux of UNWIND_CFA_reg. Where the caller's rbx is, is said only in objects that have frames based
+ * on it (the dynamic loader's lazy binding); a rule that says nothing loses it.
+ */
+enum unwind_aux {
+	UNWIND_OTHER_STACK = 1, /* the frame may be below this one as well as above */
+	UNWIND_RBX_same = 2,    /* unchanged */
+	UNWIND_RBX_cfa = 4,     /* saved at CFA + (aux >> 16) */
+};
 
 /* 16 bytes; rules that are equal are one rule. Unused fields are zero. */
 struct unwind_rule {

@@ -471,7 +471,10 @@ enum {
 
 static bool is_gap(const struct rows *rows, size_t i)
 {
-	return rows->rules[rows->row[i].rule].cfa == UNWIND_CFA_none;
+	uint8_t cfa = rows->rules[rows->row[i].rule].cfa;
+
+	// Where frame pointers are tried no function is known either.
+	return cfa == UNWIND_CFA_none || cfa == UNWIND_CFA_frame_ptr;
 }
 
 /*

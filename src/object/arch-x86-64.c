@@ -127,6 +127,7 @@ static const struct arch arch_x86_64 = {
 	.registers = UNWIND_REGISTERS,
 	.sp = UNWIND_RSP,
 	.fp = UNWIND_RBP,
+	.base = UNWIND_RBX,
 	.ra = DWARF_RIP,
 	.pc = DWARF_RIP,
 	.relative_relocation = R_X86_64_RELATIVE,

@@ -27,6 +27,7 @@ struct arch {
 	uint8_t registers;            /* DWARF numbers below this can be bases of rules */
 	uint8_t sp, fp;               /* DWARF numbers */
 	uint8_t ra;                   /* DWARF number of the return address */
+	uint8_t base;                 /* DWARF number of another register that frames are based on */
 	uint64_t relative_relocation; /* r_info of one that adds the load bias */
 	uint8_t pc;                   /* DWARF number of the program counter in expressions */
 

@@ -78,11 +78,24 @@ struct unwind_rule cfi_rule(const struct cfi_line *line, const struct arch *arch
 	return rule;
 }
 
+/* Say in RULE where the caller's other base register is, if there is room to say it. */
+static void set_base(const struct cfi_line *line, struct unwind_rule *rule)
+{
+	if (rule->cfa != UNWIND_CFA_reg || rule->aux)
+		return;
+	if (line->base.how == CFI_SAVED_unspecified || line->base.how == CFI_SAVED_same)
+		rule->aux = UNWIND_RBX_same;
+	else if (line->base.how == CFI_SAVED_cfa && fits(line->base.offset, 16))
+		rule->aux = (int32_t)((uint32_t)line->base.offset << 16 | UNWIND_RBX_cfa);
+}
+
 /* The place in LINE where REG is kept; NULL: nobody asks for that register. */
 static struct cfi_saved *saved_of(struct cfi_run *run, struct cfi_line *line, uint64_t reg)
 {
 	if (reg == run->cie->ra)
 		return &line->ra;
+	if (reg == run->arch->base)
+		return &line->base;
 	return reg == run->arch->fp ? &line->fp : NULL;
 }
 
@@ -436,6 +449,8 @@ bool cfi_run_next(struct cfi_run *run, uint64_t *ret_start, struct unwind_rule *
 	*ret_start = start;
 	*ret_rule = run->damaged ? (struct unwind_rule){.cfa = UNWIND_CFA_none}
 				 : cfi_rule(&run->line, run->arch);
+	if (run->keep_base)
+		set_base(&run->line, ret_rule);
 	if (run->damaged || run->addr == start)
 		run->addr = run->end;
 	return true;

@@ -33,7 +33,7 @@ struct cfi_line {
 		int64_t offset, aux;
 		int64_t stated_offset; /* of the last instruction that gave one */
 	} cfa;
-	struct cfi_saved fp, ra;
+	struct cfi_saved fp, ra, base;
 };
 
 /* The rule of LINE; rows_unknown if none can say it. */
@@ -48,7 +48,8 @@ struct cfi_run {
 	struct cfi_line line, initial;
 	struct cfi_line remembered[CFI_REMEMBER_MAX];
 	unsigned depth;
-	bool damaged; /* the program makes no sense from here on: the rest has no rule */
+	bool keep_base; /* rules say where arch->base is; set it behind cfi_run_start() */
+	bool damaged;   /* the program makes no sense from here on: the rest has no rule */
 };
 
 void cfi_run_start(struct cfi_run *run, const struct cfi *cfi, const struct cfi_fde *fde,

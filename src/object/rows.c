@@ -48,6 +48,7 @@ struct compile {
 	struct rows_builder builder;
 	struct cfi cfi;
 	struct cfi_run run;
+	bool keep_base;   /* rules say where arch->base is, too */
 	uint64_t covered; /* code below has its rows */
 };
 
@@ -61,6 +62,7 @@ static struct error *run_fde(struct compile *c, const struct cfi_fde *fde, uint6
 	if (c->cfi.cies[fde->cie].signal)
 		return rows_builder_add(&c->builder, from, &signal_rule);
 	cfi_run_start(&c->run, &c->cfi, fde, c->arch);
+	c->run.keep_base = c->keep_base;
 	while (cfi_run_next(&c->run, &addr, &rule) && addr < to)
 		// A row before FROM is replaced by the next one there, until one reaches beyond.
 		TRY(rows_builder_add(&c->builder, addr > from ? addr : from, &rule));
@@ -108,12 +110,21 @@ static struct error *compile_cfi(struct compile *c)
 	return NULL;
 }
 
+/* A section of call frame information. */
+struct frames {
+	struct bytes section;
+	uint64_t addr;
+	enum cfi_kind kind;
+};
+
 /* The rows of one section of call frame information. */
-static struct error *compile_section(struct object *object, struct bytes section, uint64_t addr,
-				     enum cfi_kind kind, struct rows *ret)
+static struct error *compile_once(struct object *object, const struct frames *frames,
+				  bool keep_base, struct rows *ret)
 {
-	struct compile c = {.object = object, .arch = arch_find(object_machine(object))};
-	struct error *err = cfi_read(section, addr, kind, &c.cfi);
+	struct compile c = {.object = object,
+			    .arch = arch_find(object_machine(object)),
+			    .keep_base = keep_base};
+	struct error *err = cfi_read(frames->section, frames->addr, frames->kind, &c.cfi);
 
 	if (!err)
 		err = compile_cfi(&c);
@@ -122,6 +133,32 @@ static struct error *compile_section(struct object *object, struct bytes section
 	cleanup_cfi(&c.cfi);
 	rows_builder_deinit(&c.builder);
 	return err;
+}
+
+/* Does any frame need the other base register? */
+static bool has_base(const struct rows *rows, const struct arch *arch)
+{
+	for (size_t i = 0; i < rows->rule_count; i++)
+		if (rows->rules[i].cfa == UNWIND_CFA_reg && rows->rules[i].base == arch->base)
+			return true;
+	return false;
+}
+
+/*
+ * Few objects have frames based on another register than sp and fp. In those every rule says where
+ * it is; in all others that would only multiply the rules.
+ */
+static struct error *compile_section(struct object *object, const struct frames *frames,
+				     struct rows *ret)
+{
+	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
+
+	TRY(compile_once(object, frames, false, &rows));
+	if (!has_base(&rows, arch_find(object_machine(object)))) {
+		*ret = take_struct(rows);
+		return NULL;
+	}
+	return compile_once(object, frames, true, ret);
 }
 
 /* .eh_frame by its section or, in a file without sections, by the frame header. */
@@ -143,17 +180,17 @@ static bool find_eh_frame(struct object *object, struct bytes *ret, uint64_t *re
 static struct error *add_frames(struct object *object, struct rows *rows)
 {
 	_cleanup_(rows_deinit) struct rows more = ROWS_INIT;
-	struct bytes section;
-	enum cfi_kind kind;
-	uint64_t addr;
+	struct frames frames;
 
-	if (find_eh_frame(object, &section, &addr, &kind)) {
-		TRY(compile_section(object, section, addr, kind, rows));
+	if (find_eh_frame(object, &frames.section, &frames.addr, &frames.kind)) {
+		TRY(compile_section(object, &frames, rows));
 		object_release(object);
 	}
 	// What Go's linker writes there lacks the frame pointer; its pclntab has it.
-	if (!object_is_go(object) && object_section(object, ".debug_frame", &section, &addr)) {
-		TRY(compile_section(object, section, addr, CFI_DEBUG_FRAME, &more));
+	if (!object_is_go(object) &&
+	    object_section(object, ".debug_frame", &frames.section, &frames.addr)) {
+		frames.kind = CFI_DEBUG_FRAME;
+		TRY(compile_section(object, &frames, &more));
 		TRY(rows_fill(rows, &more));
 		object_release(object);
 	}
@@ -237,7 +274,8 @@ bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret)
 
 	if (!rule || rule->cfa == UNWIND_CFA_none || !start_below(rows, addr, &start))
 		return false;
-	// A gap between the start and here, even one filled by a guess, ends that function.
+	// A gap between the start and here, even one filled by a guess, is the end of that
+	// function.
 	for (size_t i = rows_index(rows, addr); i && rows->row[i].addr > start; i--)
 		if (is_gap(&rows->rules[rows->row[i].rule]))
 			return false;

@@ -217,6 +217,20 @@ static struct error *sweep_gap(struct context *c, const struct rows_range *gap, 
 	return NULL;
 }
 
+/* Is PLACE one of the pointers to what runs before and after main()? */
+static bool is_hook(const struct object *object, uint64_t place)
+{
+	size_t count;
+	const struct object_section *sections = object_sections(object, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if ((!strcmp(sections[i].name, ".init_array") ||
+		     !strcmp(sections[i].name, ".fini_array")) &&
+		    place - sections[i].addr < sections[i].size)
+			return true;
+	return false;
+}
+
 /* Functions that data points at, in a position-independent object. */
 static struct error *add_pointers(struct context *c)
 {
@@ -229,14 +243,31 @@ static struct error *add_pointers(struct context *c)
 		TRY(bytes_u64(&b, &place));
 		TRY(bytes_u64(&b, &info));
 		TRY(bytes_u64(&b, &addend));
-		if (info == c->arch->relative_relocation)
+		if (info == c->arch->relative_relocation && (c->poor || is_hook(c->object, place)))
 			TRY(add_start(c, addend));
 	}
 	return NULL;
 }
 
+/* Functions that a table of pointers holds: as relocations of the RELR kind find them. */
+static struct error *add_table(struct context *c, const char *name)
+{
+	struct bytes b;
+	uint64_t addr;
+
+	if (!object_section(c->object, name, &b, NULL))
+		return NULL;
+	while (bytes_left(&b) >= sizeof(addr)) {
+		TRY(bytes_u64(&b, &addr));
+		if (addr)
+			TRY(add_start(c, addr));
+	}
+	return NULL;
+}
+
 /*
- * What runs before and after main() is a function each that has no symbol and is built of pieces.
+ * What runs before and after main(): a section each that is one function built of pieces, without a
+ * symbol, and tables of functions.
  */
 static struct error *add_init_and_fini(struct context *c)
 {
@@ -246,15 +277,15 @@ static struct error *add_init_and_fini(struct context *c)
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(sections[i].name, ".init") || !strcmp(sections[i].name, ".fini"))
 			TRY(add_start(c, sections[i].addr));
-	return NULL;
+	TRY(add_table(c, ".init_array"));
+	return add_table(c, ".fini_array");
 }
 
 static struct error *find_starts(struct context *c)
 {
 	TRY(add_symbols(c, ".dynsym", ".dynstr"));
 	TRY(add_symbols(c, ".symtab", ".strtab"));
-	if (c->poor)
-		TRY(add_pointers(c));
+	TRY(add_pointers(c));
 	object_release(c->object);
 	TRY(add_start(c, object_entry(c->object)));
 	TRY(add_init_and_fini(c));

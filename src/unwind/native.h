@@ -88,9 +88,9 @@ WALK_INLINE int native_register(const struct walk *w, __u32 number, __u64 *ret)
 	}
 	if (number == UNWIND_RBP) {
 		*ret = w->at.fp;
-		return 0;
+		return w->at.fp == WALK_FP_LOST;
 	}
-	if (!(w->flags & WALK_leaf))
+	if (!(w->flags & WALK_leaf) && !(number == UNWIND_RBX && w->flags & WALK_rbx))
 		return -1;
 	*ret = w->at.reg[number & (UNWIND_REGISTERS - 1)];
 	return 0;
@@ -134,7 +134,7 @@ WALK_INLINE enum walk_end native_frame_pointer(struct walk *w, const struct unwi
 	if (addr && read_user(w, fp, addr))
 		return END_unreadable;
 	if (rule->fp == UNWIND_FP_undefined)
-		*fp = 0;
+		*fp = WALK_FP_LOST;
 	return END_none;
 }
 
@@ -236,6 +236,23 @@ WALK_INLINE enum walk_end native_go_switch(struct walk *w, const struct unwind_r
 	return END_none;
 }
 
+/* The caller's rbx, as far as RULE tells. */
+WALK_INLINE enum walk_end native_rbx(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
+{
+	__u32 aux = rule->cfa == UNWIND_CFA_reg ? (__u32)rule->aux : 0;
+	int known = w->flags & (WALK_leaf | WALK_rbx);
+
+	w->flags &= ~WALK_rbx;
+	if (aux & UNWIND_RBX_same && known)
+		w->flags |= WALK_rbx;
+	if (!(aux & UNWIND_RBX_cfa))
+		return END_none;
+	if (read_user(w, &w->at.reg[UNWIND_RBX], cfa + (__s64)(rule->aux >> 16)))
+		return END_unreadable;
+	w->flags |= WALK_rbx;
+	return END_none;
+}
+
 /* To the caller by RULE, which gives a CFA. */
 WALK_INLINE enum walk_end native_by_rule(struct walk *w, const struct unwind_rule *rule)
 {
@@ -253,8 +270,11 @@ WALK_INLINE enum walk_end native_by_rule(struct walk *w, const struct unwind_rul
 		return END_unreadable;
 	}
 	// On another stack "above" means nothing; what bounds the walk there is its depth.
-	if (rule->cfa == UNWIND_CFA_reg && rule->aux == UNWIND_OTHER_STACK)
+	if (rule->cfa == UNWIND_CFA_reg && rule->aux & UNWIND_OTHER_STACK)
 		w->at.sp = 0;
+	end = native_rbx(w, rule, cfa);
+	if (end != END_none)
+		return end;
 	return native_to_caller(w, pc, cfa, fp);
 }
 

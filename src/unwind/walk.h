@@ -9,8 +9,12 @@
 #include "abi/sample.h"
 #include "abi/unwind.h"
 
+/* A frame pointer that no frame has: it was lost. Zero would mean the outermost frame. */
+enum { WALK_FP_LOST = 1 };
+
 enum walk_flag {
 	WALK_leaf = 1, /* all of at.reg hold: the leaf, or the frame that a signal interrupted */
+	WALK_rbx = 4,  /* at.reg[UNWIND_RBX] holds */
 	WALK_call = 2, /* at.pc is a return address: what it belongs to lies one byte before */
 };
 

@@ -213,7 +213,7 @@ static struct error *judge_caller(struct stepper *s, bool *ret)
 		TRY(judge_switch(s, at, other, &right));
 	else if (right && !root && entry->fp == at->fp)
 		s->totals.fp_equal++;
-	else if (right && !root && !at->fp)
+	else if (right && !root && at->fp == WALK_FP_LOST)
 		s->totals.fp_lost++;
 	else if (right && !root)
 		TRY(note(s, "fp", s->regs.rip | SAMPLE_EXACT_PC, entry, &walk));
