@@ -23,18 +23,18 @@ struct stub_row {
 };
 
 struct arch {
-	uint16_t machine;             /* ELF e_machine */
-	uint8_t registers;            /* DWARF numbers below this can be bases of rules */
-	uint8_t sp, fp;               /* DWARF numbers */
-	uint8_t ra;                   /* DWARF number of the return address */
-	uint8_t base;                 /* DWARF number of another register that frames are based on */
+	uint16_t machine;  /* ELF e_machine */
+	uint8_t registers; /* DWARF numbers below this can be bases of rules */
+	uint8_t sp, fp;    /* DWARF numbers */
+	uint8_t ra;        /* DWARF number of the return address */
+	uint8_t base;      /* DWARF number of another register that frames are based on */
 	uint64_t relative_relocation; /* r_info of one that adds the load bias */
 	uint8_t pc;                   /* DWARF number of the program counter in expressions */
 
 	/*
 	 * The rules of a section of jump stubs (.plt and its like) that has no unwind information.
-	 * CODE holds the section's bytes, ADDR is where it is. The result is the number of rows; 0:
-	 * these are no stubs that we know.
+	 * CODE holds the section's first bytes, ADDR is where it is. The result is the number of
+	 * rows; 0: these are no stubs that we know.
 	 */
 	size_t (*stub_rows)(struct bytes code, uint64_t addr, struct stub_row ret[STUB_ROWS_MAX]);
 

@@ -205,7 +205,7 @@ static struct error *read_cie(struct cfi *cfi, uint64_t offset, struct bytes b)
 	_cleanup_error_ struct error *err = read_cie_head(&cie, &b, &letters);
 	if (!err)
 		err = read_augmentation(cfi, &cie, letters, &b);
-	if (err)
+	if (err || bytes_left(&b) > CFI_INITIAL_MAX)
 		cie.usable = false; // kept, so that its FDEs are known to be unusable
 	if (!cie.usable)
 		cfi->damaged++;

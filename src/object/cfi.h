@@ -42,6 +42,7 @@ struct cfi_fde {
 
 enum {
 	CFI_CIES_MAX = 1 << 20,
+	CFI_INITIAL_MAX = 512, /* bytes of initial instructions: they run for each FDE */
 	CFI_FDES_MAX = 4 << 20,
 };
 

@@ -12,6 +12,7 @@
 
 enum {
 	WINDOW = 64 << 10,
+	STUBS_LOOKED_AT = 64, /* bytes: the head and the first ones */
 	ENTRY_MAX = 128,
 	TRAMPOLINE_MAX = 16, /* the longest code that is_signal_return() looks at */
 	POOR_PERCENT = 50,   /* below this share of code with rules, an object counts as poor */
@@ -22,24 +23,22 @@ enum {
 /* Where code is: executable sections, or without those, segments. */
 static struct error *list_code(const struct object *object, struct rows_ranges *ret)
 {
+	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 	size_t count;
-	static const struct rows none = ROWS_INIT;
 	const struct object_section *sections = object_sections(object, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if ((sections[i].flags & (SHF_ALLOC | SHF_EXECINSTR)) ==
-			    (SHF_ALLOC | SHF_EXECINSTR) &&
+		if ((sections[i].flags & wanted) == wanted && sections[i].size &&
 		    sections[i].size <= UINT64_MAX - sections[i].addr)
-			TRY(rows_gaps(&none, sections[i].addr, sections[i].addr + sections[i].size,
-				      ret));
-	if (ret->count)
-		return NULL;
-
+			TRY(rows_ranges_add(ret, sections[i].addr,
+					    sections[i].addr + sections[i].size));
+	bool by_section = ret->count > 0;
 	const struct object_segment *segments = object_segments(object, &count);
-	for (size_t i = 0; i < count; i++)
-		if (segments[i].executable)
-			TRY(rows_gaps(&none, segments[i].addr,
-				      segments[i].addr + segments[i].mem_size, ret));
+	for (size_t i = 0; i < count && !by_section; i++)
+		if (segments[i].executable && segments[i].mem_size)
+			TRY(rows_ranges_add(ret, segments[i].addr,
+					    segments[i].addr + segments[i].mem_size));
+	rows_ranges_make_disjoint(ret);
 	return NULL;
 }
 
@@ -56,11 +55,12 @@ static struct error *add_stubs(struct object *object, const struct arch *arch,
 			       const struct object_section *section, struct rows_pieces *pieces)
 {
 	struct stub_row row[STUB_ROWS_MAX];
-	struct bytes code;
+	uint8_t head[STUBS_LOOKED_AT];
+	size_t size = section->size < sizeof(head) ? section->size : sizeof(head);
 
-	if (!object_section(object, section->name, &code, NULL))
+	if (!object_read(object, section->addr, head, size))
 		return NULL;
-	size_t count = arch->stub_rows(code, section->addr, row);
+	size_t count = arch->stub_rows(bytes_over(head, size, section->name), section->addr, row);
 	for (size_t i = 0; i < count; i++) {
 		struct rows_piece piece = {.start = section->addr + row[i].offset,
 					   .end = section->addr + section->size,

@@ -341,12 +341,49 @@ void rows_ranges_deinit(struct rows_ranges *ranges)
 	*ranges = (struct rows_ranges)ROWS_RANGES_INIT;
 }
 
-static struct error *add_range(struct rows_ranges *ranges, uint64_t start, uint64_t end)
+struct error *rows_ranges_add(struct rows_ranges *ranges, uint64_t start, uint64_t end)
 {
 	TRY(ARRAY_RESERVE(ranges->range, ranges->room, ranges->count, 1, PIECES_MAX,
-			  "gaps between functions"));
+			  "ranges of code"));
 	ranges->range[ranges->count++] = (struct rows_range){start, end};
 	return NULL;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct rows_range *left = a, *right = b;
+
+	return left->start < right->start ? -1 : left->start > right->start;
+}
+
+void rows_ranges_make_disjoint(struct rows_ranges *ranges)
+{
+	size_t kept = 0;
+
+	if (ranges->count)
+		qsort(ranges->range, ranges->count, sizeof(*ranges->range), compare_ranges);
+	for (size_t i = 0; i < ranges->count; i++) {
+		struct rows_range range = ranges->range[i];
+		if (kept && range.start < ranges->range[kept - 1].end)
+			range.start = ranges->range[kept - 1].end;
+		if (range.start < range.end)
+			ranges->range[kept++] = range;
+	}
+	ranges->count = kept;
+}
+
+const struct rows_range *rows_ranges_find(const struct rows_ranges *ranges, uint64_t addr)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (ranges->range[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ranges->count && ranges->range[low].start <= addr ? &ranges->range[low] : NULL;
 }
 
 struct error *rows_gaps(const struct rows *rows, uint64_t start, uint64_t end,
@@ -358,12 +395,12 @@ struct error *rows_gaps(const struct rows *rows, uint64_t start, uint64_t end,
 		if (is_gap(&rows->rules[rows->row[i].rule]))
 			continue;
 		if (rows->row[i].addr > open && rows->row[i].addr - open > PADDING_MAX)
-			TRY(add_range(ret, open, rows->row[i].addr));
+			TRY(rows_ranges_add(ret, open, rows->row[i].addr));
 		// The next row begins the next gap, unless it has a rule too.
 		open = i + 1 < rows->count ? rows->row[i + 1].addr : end;
 	}
 	// All of it is no padding, however short: .init has a few bytes.
 	if (end <= open || (open > start && end - open <= PADDING_MAX))
 		return NULL;
-	return add_range(ret, open, end);
+	return rows_ranges_add(ret, open, end);
 }

@@ -78,6 +78,13 @@ struct rows_ranges {
 	}
 
 void rows_ranges_deinit(struct rows_ranges *ranges);
+struct error *rows_ranges_add(struct rows_ranges *ranges, uint64_t start, uint64_t end);
+
+/* Sort RANGES and cut what two of them share off the later one. */
+void rows_ranges_make_disjoint(struct rows_ranges *ranges);
+
+/* The range that holds ADDR, of sorted, disjoint ones; NULL: none does. */
+const struct rows_range *rows_ranges_find(const struct rows_ranges *ranges, uint64_t addr);
 
 /*
  * The parts of [START, END) for which ROWS have no rule are added to RET, except for padding: up to

@@ -19,32 +19,24 @@ void rows_deinit(struct rows *rows)
 	*rows = (struct rows)ROWS_INIT;
 }
 
-static void cleanup_cfi(struct cfi *cfi)
-{
-	cfi_deinit(cfi);
-}
-
-/* The executable segment that holds ADDR. False: none does. */
-static bool find_text(const struct object *object, uint64_t addr, struct rows_range *ret)
+/* Where code can be. */
+static struct error *list_text(const struct object *object, struct rows_ranges *ret)
 {
 	size_t count;
 	const struct object_segment *segments = object_segments(object, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		if (!segments[i].executable || addr < segments[i].addr ||
-		    addr - segments[i].addr >= segments[i].mem_size)
-			continue;
-		*ret = (struct rows_range){segments[i].addr,
-					   segments[i].addr + segments[i].mem_size};
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < count; i++)
+		if (segments[i].executable)
+			TRY(rows_ranges_add(ret, segments[i].addr,
+					    segments[i].addr + segments[i].mem_size));
+	rows_ranges_make_disjoint(ret);
+	return NULL;
 }
 
 /* Compiling one section. */
 struct compile {
-	const struct object *object;
 	const struct arch *arch;
+	struct rows_ranges text;
 	struct rows_builder builder;
 	struct cfi cfi;
 	struct cfi_run run;
@@ -73,15 +65,15 @@ static struct error *run_fde(struct compile *c, const struct cfi_fde *fde, uint6
 static struct error *add_fde(struct compile *c, const struct cfi_fde *fde)
 {
 	struct rows_facts *facts = &c->builder.rows.facts;
-	struct rows_range text;
+	const struct rows_range *text = rows_ranges_find(&c->text, fde->start);
 	uint64_t from = fde->start, to = fde->end;
 
-	if (!find_text(c->object, fde->start, &text)) {
+	if (!text) {
 		facts->outside++;
 		return NULL;
 	}
-	if (to > text.end)
-		to = text.end;
+	if (to > text->end)
+		to = text->end;
 	if (from < c->covered) {
 		facts->overlapping++;
 		from = c->covered;
@@ -92,7 +84,7 @@ static struct error *add_fde(struct compile *c, const struct cfi_fde *fde)
 	TRY(rows_builder_start(&c->builder, fde->start));
 	// The kernel puts the trampoline's first byte on the stack as a return address, and who
 	// looks up a return address looks at the byte before it.
-	if (c->cfi.cies[fde->cie].signal && from == fde->start && from > text.start)
+	if (c->cfi.cies[fde->cie].signal && from == fde->start && from > text->start)
 		from--;
 	if (from > c->covered && c->covered)
 		TRY(rows_builder_add(&c->builder, c->covered, &gap));
@@ -121,16 +113,17 @@ struct frames {
 static struct error *compile_once(struct object *object, const struct frames *frames,
 				  bool keep_base, struct rows *ret)
 {
-	struct compile c = {.object = object,
-			    .arch = arch_find(object_machine(object)),
-			    .keep_base = keep_base};
-	struct error *err = cfi_read(frames->section, frames->addr, frames->kind, &c.cfi);
+	struct compile c = {.arch = arch_find(object_machine(object)), .keep_base = keep_base};
+	struct error *err = list_text(object, &c.text);
 
+	if (!err)
+		err = cfi_read(frames->section, frames->addr, frames->kind, &c.cfi);
 	if (!err)
 		err = compile_cfi(&c);
 	if (!err)
 		rows_builder_finish(&c.builder, ret);
-	cleanup_cfi(&c.cfi);
+	cfi_deinit(&c.cfi);
+	rows_ranges_deinit(&c.text);
 	rows_builder_deinit(&c.builder);
 	return err;
 }
@@ -274,8 +267,7 @@ bool rows_find_start(const struct rows *rows, uint64_t addr, uint64_t *ret)
 
 	if (!rule || rule->cfa == UNWIND_CFA_none || !start_below(rows, addr, &start))
 		return false;
-	// A gap between the start and here, even one filled by a guess, is the end of that
-	// function.
+	// A gap between the start and here, even one filled by a guess, ends that function.
 	for (size_t i = rows_index(rows, addr); i && rows->row[i].addr > start; i--)
 		if (is_gap(&rows->rules[rows->row[i].rule]))
 			return false;

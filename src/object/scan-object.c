@@ -13,6 +13,9 @@ enum {
 	STARTS_MAX = 4 << 20,
 	SYMBOLS_SIZE_MAX = 64 << 20,
 	EXITS_MAX = 1 << 20,
+	COLD_PARTS_MAX = 4096,
+	COLD_BYTES_MAX = 16 << 10, /* of one */
+	HOOKS_MAX = 8,
 	ROUNDS_MAX = 3,
 	/* A scan takes a second for some 10 MB of code, over all rounds. */
 	CODE_MAX = 8 << 20,
@@ -34,10 +37,10 @@ struct exits {
 struct context {
 	struct object *object;
 	const struct arch *arch;
-	const struct rows_ranges *code;
+	const struct rows_ranges *code; /* sorted, disjoint */
 	struct rows *rows;
 	bool poor;
-	struct rows_ranges gaps; /* as they were at the start; sorted, disjoint */
+	struct rows_ranges gaps; /* as they were at the start */
 	struct starts starts;    /* sorted, distinct */
 	struct starts found;     /* of functions that were understood */
 	struct exits exits;
@@ -90,21 +93,6 @@ static size_t start_from(const struct starts *starts, uint64_t addr)
 	return low;
 }
 
-/* The gap that holds ADDR; NULL: none does. */
-static const struct rows_range *gap_at(const struct context *c, uint64_t addr)
-{
-	size_t low = 0, high = c->gaps.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (c->gaps.range[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->gaps.count && c->gaps.range[low].start <= addr ? &c->gaps.range[low] : NULL;
-}
-
 static struct error *append(struct starts *starts, uint64_t addr)
 {
 	TRY(ARRAY_RESERVE(starts->addr, starts->room, starts->count, 1, STARTS_MAX,
@@ -115,7 +103,7 @@ static struct error *append(struct starts *starts, uint64_t addr)
 
 static struct error *add_start(struct context *c, uint64_t addr)
 {
-	return gap_at(c, addr) ? append(&c->starts, addr) : NULL;
+	return rows_ranges_find(&c->gaps, addr) ? append(&c->starts, addr) : NULL;
 }
 
 /* Is the name at OFFSET that of a function's cold part, which is jumped to and not called? */
@@ -217,33 +205,39 @@ static struct error *sweep_gap(struct context *c, const struct rows_range *gap, 
 	return NULL;
 }
 
-/* Is PLACE one of the pointers to what runs before and after main()? */
-static bool is_hook(const struct object *object, uint64_t place)
+/* The pointers to what runs before and after main(). */
+static struct error *find_hooks(const struct object *object, struct rows_ranges *ret)
 {
 	size_t count;
 	const struct object_section *sections = object_sections(object, &count);
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && ret->count < HOOKS_MAX; i++)
 		if ((!strcmp(sections[i].name, ".init_array") ||
 		     !strcmp(sections[i].name, ".fini_array")) &&
-		    place - sections[i].addr < sections[i].size)
-			return true;
-	return false;
+		    sections[i].size <= UINT64_MAX - sections[i].addr)
+			TRY(rows_ranges_add(ret, sections[i].addr,
+					    sections[i].addr + sections[i].size));
+	rows_ranges_make_disjoint(ret);
+	return NULL;
 }
 
 /* Functions that data points at, in a position-independent object. */
 static struct error *add_pointers(struct context *c)
 {
+	_cleanup_(rows_ranges_deinit) struct rows_ranges hooks = ROWS_RANGES_INIT;
 	struct bytes b;
 	uint64_t place, info, addend;
 
-	if (!object_section(c->object, ".rela.dyn", &b, NULL) || bytes_left(&b) > SYMBOLS_SIZE_MAX)
+	TRY(find_hooks(c->object, &hooks));
+	if ((!c->poor && !hooks.count) || !object_section(c->object, ".rela.dyn", &b, NULL) ||
+	    bytes_left(&b) > SYMBOLS_SIZE_MAX)
 		return NULL;
 	while (bytes_left(&b) >= sizeof(Elf64_Rela)) {
 		TRY(bytes_u64(&b, &place));
 		TRY(bytes_u64(&b, &info));
 		TRY(bytes_u64(&b, &addend));
-		if (info == c->arch->relative_relocation && (c->poor || is_hook(c->object, place)))
+		if (info == c->arch->relative_relocation &&
+		    (c->poor || rows_ranges_find(&hooks, place)))
 			TRY(add_start(c, addend));
 	}
 	return NULL;
@@ -439,7 +433,7 @@ static bool is_agreed(const struct exits *exits, size_t i)
 static struct error *scan_cold_part(struct context *c, const struct scan_exit *exit, uint64_t to)
 {
 	_cleanup_free_ uint8_t *data = NULL;
-	const struct rows_range *gap = gap_at(c, exit->addr);
+	const struct rows_range *gap = rows_ranges_find(&c->gaps, exit->addr);
 	size_t next = start_from(&c->starts, exit->addr);
 	bool there;
 
@@ -449,8 +443,8 @@ static struct error *scan_cold_part(struct context *c, const struct scan_exit *e
 		to = c->starts.addr[next];
 	if (to > gap->end)
 		to = gap->end;
-	if (to - exit->addr > SCAN_FUNCTION_MAX)
-		to = exit->addr + SCAN_FUNCTION_MAX;
+	if (to - exit->addr > COLD_BYTES_MAX)
+		to = exit->addr + COLD_BYTES_MAX;
 	struct rows_range part = {exit->addr, to};
 	TRY(read_gap(c, &part, &data, &there));
 	if (!there)
@@ -467,11 +461,12 @@ static struct error *scan_cold_parts(struct context *c)
 {
 	struct exits exits = c->exits;
 	struct error *err = NULL;
+	unsigned parts = 0;
 
 	c->exits = (struct exits){0};
 	if (exits.count)
 		qsort(exits.exit, exits.count, sizeof(*exits.exit), compare_exits);
-	for (size_t i = 0; !err && i < exits.count; i++) {
+	for (size_t i = 0; !err && i < exits.count && parts < COLD_PARTS_MAX; i++, parts++) {
 		size_t next = i + 1;
 		while (next < exits.count && exits.exit[next].addr == exits.exit[i].addr)
 			next++;
@@ -511,32 +506,11 @@ static struct error *scan_rest(struct context *c)
 	return flush(c);
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct rows_range *left = a, *right = b;
-
-	return left->start < right->start ? -1 : left->start > right->start;
-}
-
-/* Find the gaps. Sections of a damaged file may overlap; gaps do not. */
 static struct error *find_gaps(struct context *c)
 {
-	struct rows_ranges *gaps = &c->gaps;
-	size_t kept = 0;
-
-	gaps->count = 0;
+	c->gaps.count = 0;
 	for (size_t i = 0; i < c->code->count; i++)
-		TRY(rows_gaps(c->rows, c->code->range[i].start, c->code->range[i].end, gaps));
-	if (gaps->count)
-		qsort(gaps->range, gaps->count, sizeof(*gaps->range), compare_ranges);
-	for (size_t i = 0; i < gaps->count; i++) {
-		struct rows_range range = gaps->range[i];
-		if (kept && range.start < gaps->range[kept - 1].end)
-			range.start = gaps->range[kept - 1].end;
-		if (range.start < range.end)
-			gaps->range[kept++] = range;
-	}
-	gaps->count = kept;
+		TRY(rows_gaps(c->rows, c->code->range[i].start, c->code->range[i].end, &c->gaps));
 	return NULL;
 }
 

@@ -12,8 +12,8 @@
 struct object;
 
 /*
- * Fill gaps of ROWS that lie in CODE. POOR: the object has next to no unwind information. What
- * cannot be read stays open.
+ * Fill gaps of ROWS that lie in CODE (sorted, disjoint). POOR: the object has next to no unwind
+ * information. What cannot be read stays open.
  */
 struct error *scan_object(struct object *object, const struct arch *arch,
 			  const struct rows_ranges *code, bool poor, struct rows *rows);

@@ -8,13 +8,16 @@
 #include "base/array.h"
 
 enum {
-	STATES_MAX = 4096, /* numbers have 16 bits */
+	STATES_MAX = 1024, /* numbers have 16 bits */
 	INDIRECT_MAX = 4,  /* different stacks at the indirect jumps of one function */
+	STATES_PER_STEP = 8,
 	RESTARTS_MAX = 64,
 	NO_RETURN_MAX = 128,
-	NO_RETURN_SEEN = 3,  /* times that functions end with a call of it */
-	VISITS = 4,          /* of one instruction: reached, then up to three times knowing less */
-	STEPS_PER_BYTE = 64, /* of code, over all restarts and trials */
+	NO_RETURN_SEEN = 3,   /* times that functions end with a call of it */
+	VISITS = 4,           /* of one instruction: reached, then up to three times knowing less */
+	STEPS_PER_BYTE = 16,  /* of one function, over all restarts and trials */
+	STEPS_MAX = 48 << 20, /* of one object: some seconds */
+	BYTES_PER_STEP = 16,  /* to forget what was known of so many takes as long as a step */
 	PADDING_MAX = 15,
 };
 
@@ -58,6 +61,7 @@ struct scanner {
 	uint32_t *late; /* the same behind calls: gone on at when work is empty */
 	struct change *changes;
 	size_t work_count, late_count, change_count;
+	size_t reached_end; /* nothing was reached from here on */
 
 	uint16_t indirect[INDIRECT_MAX];
 	size_t indirect_count;
@@ -67,7 +71,8 @@ struct scanner {
 	size_t restart_at;  /* behind the call that does not return */
 	size_t conflict_at; /* the instruction that does not fit */
 	uint64_t last_call; /* what is called at the very end; 0: nothing that is known */
-	size_t steps;
+	size_t steps;       /* in this function */
+	size_t steps_left;  /* in all others */
 
 	struct no_return no_return[NO_RETURN_MAX];
 	size_t no_return_count;
@@ -80,6 +85,7 @@ struct error *scanner_new(scan_decode_fn *decode, struct scanner **ret)
 	if (!s)
 		return error_oom();
 	s->decode = decode;
+	s->steps_left = STEPS_MAX;
 	*ret = s;
 	return NULL;
 }
@@ -138,9 +144,14 @@ static void note_no_return(struct scanner *s, uint64_t addr)
 /* The number of STATE; 0: there are too many. */
 static uint16_t number_of(struct scanner *s, const struct scan_state *state)
 {
-	for (size_t i = s->state_count; i-- > 1;)
-		if (scan_state_equal(&s->states[i], state))
-			return (uint16_t)i;
+	size_t i = s->state_count - 1;
+
+	while (i > 0 && !scan_state_equal(&s->states[i], state))
+		i--;
+	// Ordinary functions have a few dozen. Where there are many, looking for one is work too.
+	s->steps += (s->state_count - i) / STATES_PER_STEP;
+	if (i > 0)
+		return (uint16_t)i;
 	_cleanup_error_ struct error *err =
 		ARRAY_RESERVE(s->states, s->state_room, s->state_count, 1, STATES_MAX, "states");
 	if (err) // the function is then one that is not understood
@@ -166,6 +177,8 @@ static bool visit(struct scanner *s, size_t offset, uint16_t number, bool late)
 		return false;
 	s->changes[s->change_count++] = (struct change){(uint32_t)offset, s->at[offset]};
 	s->at[offset] = number;
+	if (s->reached_end <= offset)
+		s->reached_end = offset + 1;
 	if (late)
 		s->late[s->late_count++] = (uint32_t)offset;
 	else
@@ -345,7 +358,7 @@ static enum outcome flow(struct scanner *s, size_t offset, const struct scan_sta
 
 /* Where a trial begins. */
 struct mark {
-	size_t changes, indirect, exits;
+	size_t changes, indirect, exits, reached_end;
 };
 
 /* Take back everything since MARK. */
@@ -359,6 +372,7 @@ static void undo(struct scanner *s, const struct mark *mark)
 	}
 	s->indirect_count = mark->indirect;
 	s->exit_count = mark->exits;
+	s->reached_end = mark->reached_end;
 }
 
 /*
@@ -367,7 +381,7 @@ static void undo(struct scanner *s, const struct mark *mark)
  */
 static enum outcome try_indirect(struct scanner *s, size_t offset, uint16_t *ret)
 {
-	struct mark mark = {s->change_count, s->indirect_count, s->exit_count};
+	struct mark mark = {s->change_count, s->indirect_count, s->exit_count, s->reached_end};
 	unsigned fitting = 0, restarts = 0;
 	uint16_t found = 0;
 
@@ -399,14 +413,6 @@ static bool find_unreached(const struct scanner *s, size_t *offset)
 	return false;
 }
 
-/* Is anything reached behind OFFSET? */
-static bool reached_behind(const struct scanner *s, size_t offset)
-{
-	while (offset < s->length && !s->at[offset])
-		offset++;
-	return offset < s->length;
-}
-
 /* Are all indirect jumps calls of another function? */
 static bool has_no_switch(const struct scanner *s)
 {
@@ -429,7 +435,7 @@ static enum outcome scan_rest(struct scanner *s)
 		if (outcome == FLOW_done && number) {
 			struct scan_state state = s->states[number];
 			outcome = flow(s, offset, &state);
-		} else if (outcome == FLOW_done && has_no_switch(s) && !reached_behind(s, offset)) {
+		} else if (outcome == FLOW_done && has_no_switch(s) && s->reached_end <= offset) {
 			s->length = offset; // the next function
 		} else if (outcome == FLOW_done && decode(s, offset, &insn)) {
 			offset += insn.length; // dead code, or a riddle: it gets no rule
@@ -448,7 +454,9 @@ static void reset(struct scanner *s)
 	s->indirect_count = 0;
 	s->exit_count = 0;
 	s->change_count = 0;
+	s->reached_end = 0;
 	s->last_call = 0;
+	s->steps += s->length / BYTES_PER_STEP;
 }
 
 /* Go through the function from its entry, then through what only indirect jumps reach. */
@@ -537,13 +545,14 @@ struct error *scan_function(struct scanner *s, const struct scan_function *funct
 	enum outcome outcome;
 
 	*ret = result;
-	if (!length || length > SCAN_FUNCTION_MAX)
+	if (!length || length > SCAN_FUNCTION_MAX || !s->steps_left)
 		return NULL;
 	if (length > s->room)
 		TRY(make_room(s, length));
 	s->function = function;
 	s->steps = 0;
 	outcome = scan_to_end(s);
+	s->steps_left -= s->steps < s->steps_left ? s->steps : s->steps_left;
 	if (outcome != FLOW_done)
 		return NULL;
 	if (function->certain && s->length == length)

@@ -17,7 +17,7 @@
 #include "object/scan-state.h"
 
 enum {
-	SCAN_FUNCTION_MAX = 1 << 20, /* bytes; larger ones are not looked at */
+	SCAN_FUNCTION_MAX = 256 << 10, /* bytes; larger ones are not looked at */
 	SCAN_EXITS_MAX = 64,
 };
 
@@ -54,6 +54,9 @@ static inline void cleanup_scanner(struct scanner **scanner)
 }
 #define _cleanup_scanner_ _cleanup_(cleanup_scanner)
 
-/* Add the rules of FUNCTION to PIECES, if it is understood. */
+/*
+ * Add the rules of FUNCTION to PIECES, if it is understood. One scanner is for one object: after
+ * some seconds of work it understands nothing more.
+ */
 struct error *scan_function(struct scanner *scanner, const struct scan_function *function,
 			    struct rows_pieces *pieces, struct scan_result *ret);
