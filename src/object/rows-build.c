@@ -215,7 +215,12 @@ static struct error *overlay(struct rows_builder *builder, const struct rows *ro
 			     const struct rows *more)
 {
 	struct cursor first = {.rows = rows}, second = {.rows = more};
+	size_t room = rows->count + more->count;
 
+	// At once, for growing step by step would take up to twice as much memory.
+	if (room < ROWS_MAX)
+		TRY(ARRAY_RESERVE(builder->rows.row, builder->rows.room, 0, room, ROWS_MAX,
+				  "unwind rows"));
 	while (first.next < rows->count || second.next < more->count) {
 		uint64_t addr = next_addr(&first);
 		if (next_addr(&second) < addr)
