@@ -28,13 +28,17 @@ enum {
 	DRAIN_MS = 100,
 	// While walks find things missing: what is loaded sooner is missed less often.
 	DRAIN_SOON_MS = 20,
+	// Before the first sample, for the rows of what runs at the moment.
+	WARM_NS = 300 * 1000 * 1000,
+	// How long the rings may fill while samples are worked off.
+	COLLECT_NS = 20 * 1000 * 1000,
 	SWEEP_NS = 1000 * 1000 * 1000,
 	// A record is stamped before it is committed; this much later it is surely there to be
 	// read.
 	SETTLE_NS = 2 * 1000 * 1000,
 	HELD_MAX_BYTES = 16 << 20,
 	HELD_MAX = 1 << 18,
-	RING_BYTES = 4 << 20,
+	RING_BYTES = 8 << 20,
 	SIDE_BAND_BYTES = 4 << 20,
 	MAPPING_ROOM = 65536,
 	COPY_BYTES = SAMPLE_COPY_BYTES,
@@ -274,21 +278,32 @@ static struct error *follow_cpus(struct capture *capture)
 	return NULL;
 }
 
+/* Side-band records of every CPU, before anything is looked at that they tell changes of. */
+static struct error *listen_to_cpus(struct capture *capture)
+{
+	_cleanup_(cpus_deinit) struct cpus online = CPUS_INIT;
+
+	TRY(cpus_read_online(&online));
+	for (size_t i = 0; i < online.count; i++)
+		TRY(side_band_add_cpu(capture->side_band, online.cpu[i], (unsigned)online.count));
+	return NULL;
+}
+
 struct error *capture_start(struct capture *capture)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t now_ns;
 
-	capture->session_start_ns = clock_realtime_ns();
-	capture->next_sweep_ns = now_ns + SWEEP_NS;
 	TRY(kernel_follow(capture->kernel));
-	TRY(follow_cpus(capture));
-	capture->started = true;
-	// Samples are being taken already. Those of processes that the scan has not reached yet
-	// carry a copy of their stack, so none is lost by it.
+	TRY(listen_to_cpus(capture));
 	now_ns = clock_monotonic_ns();
 	TRY(processes_scan(capture->processes, now_ns));
+	TRY(processes_warm(capture->processes, now_ns + WARM_NS));
 	log_debug("scan processes=%zu ms=%llu", processes_count(capture->processes),
 		  (unsigned long long)(clock_monotonic_ns() - now_ns) / 1000000);
+	capture->session_start_ns = clock_realtime_ns();
+	capture->next_sweep_ns = clock_monotonic_ns() + SWEEP_NS;
+	TRY(follow_cpus(capture));
+	capture->started = true;
 	return NULL;
 }
 
@@ -307,10 +322,12 @@ static struct error *hold(void *context, const struct sample *sample)
 	struct held *held = &capture->held[capture->holding];
 	struct sample *copy;
 
-	TRY(ARRAY_RESERVE(held->sample, held->room, held->count, 1, HELD_MAX, "samples at a time"));
-	struct error *err = arena_alloc(&held->data, sample->size, &copy);
+	struct error *err = ARRAY_RESERVE(held->sample, held->room, held->count, 1, HELD_MAX,
+					  "samples at a time");
+	if (!err)
+		err = arena_alloc(&held->data, sample->size, &copy);
 	if (err) {
-		error_free(err); // the arena's limit
+		error_free(err); // a limit
 		counter_add(&capture->counters, COUNTER_samples_lost, 1);
 		return NULL;
 	}
@@ -335,10 +352,20 @@ static struct error *apply_events(struct capture *capture, uint64_t until_ns)
 	return NULL;
 }
 
+/* Make room in the rings; what comes is worked off later. */
+static struct error *collect(void *context)
+{
+	struct capture *capture = context;
+
+	TRY(kernel_drain(capture->kernel, hold, capture));
+	return side_band_read(capture->side_band);
+}
+
 /* Work off what was held and is not younger than UNTIL_NS; the rest is held on. */
 static struct error *work_off(struct capture *capture, uint64_t until_ns)
 {
 	struct held *held = &capture->held[capture->holding];
+	uint64_t collect_ns = clock_monotonic_ns() + COLLECT_NS;
 
 	capture->holding = !capture->holding;
 	if (held->count)
@@ -350,6 +377,11 @@ static struct error *work_off(struct capture *capture, uint64_t until_ns)
 		}
 		TRY(apply_events(capture, held->sample[i]->time_ns));
 		TRY(stacks_add(capture->stacks, held->sample[i]));
+		// Rows may have been compiled for it, which takes its time.
+		if (clock_monotonic_ns() < collect_ns)
+			continue;
+		TRY(collect(capture));
+		collect_ns = clock_monotonic_ns() + COLLECT_NS;
 	}
 	held->count = 0;
 	arena_deinit(&held->data);
@@ -361,8 +393,7 @@ static struct error *drain(struct capture *capture, uint64_t until_ns)
 {
 	uint64_t read_ns = clock_monotonic_ns();
 
-	TRY(kernel_drain(capture->kernel, hold, capture));
-	TRY(side_band_read(capture->side_band));
+	TRY(collect(capture));
 	TRY(work_off(capture, until_ns));
 	TRY(apply_events(capture, until_ns));
 	TRY(processes_publish(capture->processes, until_ns < read_ns ? until_ns : read_ns));
@@ -483,8 +514,6 @@ static struct error *fill_facts(struct capture *capture, const struct stack_tota
 	memcpy(capture->bpf_counted, counted, sizeof(counted));
 	counter_add(&capture->counters, COUNTER_samples, totals->samples);
 
-	facts->start_realtime_ns = capture->session_start_ns;
-	facts->end_realtime_ns = capture->session_start_ns = clock_realtime_ns();
 	facts->rate_hz = capture->options.hz;
 	facts->samples = totals->samples;
 	facts->lost = capture->counters.value[COUNTER_samples_lost];
@@ -506,14 +535,20 @@ struct error *capture_end_session(struct capture *capture, struct profile **ret)
 	struct naming_options naming = {
 		.lines = capture->options.lines,
 		.debuginfod = capture->options.debuginfod,
+		.pulse = collect,
+		.context = capture,
 	};
+	uint64_t start_ns = capture->session_start_ns;
 	struct stack_totals totals;
 
 	// Once nothing is sampled any more everything can be worked off; else what is young stays.
 	TRY(drain(capture, capture->started ? clock_monotonic_ns() - SETTLE_NS : UINT64_MAX));
+	capture->session_start_ns = clock_realtime_ns();
 	TRY(stacks_take(capture->stacks, &numbers, &totals));
 	counters_merge(&capture->counters, &profile_facts_const(numbers)->counters);
 	TRY(naming_run(&naming, numbers, capture->objects, &profile));
+	profile_facts(profile)->start_realtime_ns = start_ns;
+	profile_facts(profile)->end_realtime_ns = capture->session_start_ns;
 	TRY(fill_facts(capture, &totals, profile));
 	objects_end_session(capture->objects);
 	*ret = take(profile);

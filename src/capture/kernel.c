@@ -54,7 +54,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	int length = vsnprintf(line, sizeof(line), format, args);
 	if (length > 0 && (size_t)length < sizeof(line) && line[length - 1] == '\n')
 		line[length - 1] = 0;
-	log_debug("libbpf: %s", line);
+	log_debug("%s", line);
 	return length;
 }
 

@@ -17,7 +17,7 @@
 #include "symbolize/symbolizer.h"
 #include "unwind/env-host.h"
 
-enum { NAMES_MAX = 64 << 20 };
+enum { NAMES_MAX = 64 << 20, FRAMES_PER_PULSE = 256 };
 
 /* The frames that one frame of numbers becomes, outermost first, in naming.names. */
 struct named {
@@ -279,7 +279,7 @@ static int by_object(const void *a, const void *b)
 }
 
 /* Name every frame, one object after the other. */
-static struct error *name_frames(struct naming *naming)
+static struct error *name_frames(struct naming *naming, const struct naming_options *options)
 {
 	size_t count = profile_frames(naming->numbers);
 	_cleanup_free_ struct turn *turns = NULL;
@@ -292,8 +292,11 @@ static struct error *name_frames(struct naming *naming)
 			turns[i].object = stacks_frame_number(number);
 	}
 	qsort(turns, count, sizeof(*turns), by_object);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		TRY(name_frame(naming, turns[i].id));
+		if (i % FRAMES_PER_PULSE == 0 || (i && turns[i].object != turns[i - 1].object))
+			TRY(options->pulse(options->context));
+	}
 	return NULL;
 }
 
@@ -339,7 +342,7 @@ struct error *naming_run(const struct naming_options *options, const struct prof
 	_cleanup_free_ stack_id *stacks = NULL;
 
 	TRY(start(&naming, options));
-	TRY(name_frames(&naming));
+	TRY(name_frames(&naming, options));
 	TRY(name_stacks(&naming, &stacks));
 	TRY(copy_processes(&naming));
 	for (size_t i = 0; i < profile_samples(numbers); i++) {

@@ -8,6 +8,9 @@
 
 struct naming_options {
 	bool lines, debuginfod;
+	/* Called now and then: naming takes long, and whoever asked may have other things to do. */
+	struct error *(*pulse)(void *context);
+	void *context;
 };
 
 /*

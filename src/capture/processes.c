@@ -438,6 +438,35 @@ struct error *processes_scan(struct processes *processes, uint64_t now_ns)
 	return processes_publish(processes, now_ns);
 }
 
+/* Is a thread of PID on a CPU, or waiting for one? */
+static bool running(uint32_t pid)
+{
+	enum process_look look = PROCESS_gone;
+	struct process_status status;
+	struct error *err = process_read_status((pid_t)pid, &look, &status);
+	bool is = !err && look == PROCESS_there && status.state == 'R';
+
+	error_free(err); // it is gone, or not ours to look at
+	return is;
+}
+
+struct error *processes_warm(struct processes *processes, uint64_t until_ns)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct map_set *set = processes->process[i]->maps;
+		if (processes->process[i]->pid == (uint32_t)getpid() ||
+		    !running(processes->process[i]->pid))
+			continue;
+		for (size_t k = 0; k < set->count; k++) {
+			if (clock_monotonic_ns() > until_ns)
+				return NULL;
+			if (set->map[k].object != OBJECT_NONE)
+				TRY(objects_load(processes->objects, set->map[k].object));
+		}
+	}
+	return NULL;
+}
+
 /* --- events */
 
 static struct error *apply_map(struct processes *processes, const struct side_event *event)

@@ -39,6 +39,12 @@ void processes_free(struct processes *processes);
 /* Enter every process that runs now, as /proc shows it. NOW_NS is from before the call. */
 struct error *processes_scan(struct processes *processes, uint64_t now_ns);
 
+/*
+ * Load the rows of what the processes that run at this moment have mapped, until UNTIL_NS: most of
+ * the first samples will be theirs.
+ */
+struct error *processes_warm(struct processes *processes, uint64_t until_ns);
+
 /* Apply EVENT: events come in the order of time. */
 struct error *processes_apply(struct processes *processes, const struct side_event *event);
 

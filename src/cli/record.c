@@ -41,6 +41,7 @@ struct target {
 	uint64_t duration_ns; /* 0: until told to stop */
 	pid_t child;          /* 0: none */
 	int release_fd;       /* the child waits for a byte on it */
+	int report_fd;        /* it says here why it could not become the command */
 };
 
 static void target_deinit(struct target *target)
@@ -50,6 +51,8 @@ static void target_deinit(struct target *target)
 	free(target->cpus);
 	if (target->release_fd >= 0)
 		close(target->release_fd); // a child that still waits gives up
+	if (target->report_fd >= 0)
+		close(target->report_fd);
 }
 
 static const char *event_name(size_t index)
@@ -93,7 +96,7 @@ static struct error *add_names(struct target *target, const struct text_list *na
 }
 
 /* The child waits until sampling has begun, then becomes the command. */
-static void become_command(int wait_fd, char *const *command)
+static void become_command(int wait_fd, int report_fd, char *const *command)
 {
 	char byte;
 
@@ -101,30 +104,44 @@ static void become_command(int wait_fd, char *const *command)
 	if (read(wait_fd, &byte, 1) != 1)
 		_exit(STATUS_failed); // cairn gave up
 	execvp(command[0], command);
-	fprintf(stderr, "cairn: record: %s: %s\n", command[0], strerror(errno));
+	int code = errno;
+	if (write(report_fd, &code, sizeof(code)) != sizeof(code))
+		_exit(STATUS_failed);
 	_exit(127);
 }
 
 static struct error *start_command(struct target *target, const struct text_list *command)
 {
-	int ends[2];
+	int release[2], report[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(release, O_CLOEXEC) < 0)
 		return error_errno("start %s", command->items[0]);
+	_cleanup_close_ int wait_fd = release[0];
+	target->release_fd = release[1];
+	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
+		return error_errno("start %s", command->items[0]);
+	_cleanup_close_ int say_fd = report[1];
+	target->report_fd = report[0];
 	pid_t child = fork();
-	if (child < 0) {
-		close(ends[0]);
-		close(ends[1]);
+	if (child < 0)
 		return error_errno("start %s", command->items[0]);
-	}
 	if (child == 0) {
-		close(ends[1]);
-		become_command(ends[0], command->items);
+		close(target->release_fd);
+		become_command(wait_fd, say_fd, command->items);
 	}
-	close(ends[0]);
-	target->release_fd = ends[1];
 	target->child = child;
 	return add_pid(target, (uint64_t)child);
+}
+
+/* Did the child become the command? */
+static struct error *check_command(const struct target *target, const struct text_list *command)
+{
+	int code;
+
+	if (target->report_fd < 0 || read(target->report_fd, &code, sizeof(code)) != sizeof(code))
+		return NULL;
+	errno = code;
+	return error_errno("start %s", command->items[0]);
 }
 
 /* Do the options say what to sample? */
@@ -209,6 +226,15 @@ static void show_progress(const struct capture *capture, uint64_t begin_ns, bool
 	fflush(stderr);
 }
 
+/* Have all processes that were named ended? */
+static bool targets_gone(const struct target *target)
+{
+	for (size_t i = 0; i < target->pid_count; i++)
+		if (!kill((pid_t)target->pids[i], 0) || errno != ESRCH)
+			return false;
+	return target->pid_count > 0;
+}
+
 /* Has the session been told to end? The command's own end counts when all else waits for it. */
 static bool told_to_stop(const struct target *target, int stop_fd)
 {
@@ -222,11 +248,11 @@ static bool told_to_stop(const struct target *target, int stop_fd)
 }
 
 static struct error *sample_until_end(struct capture *capture, const struct target *target,
-				      int stop_fd, bool quiet)
+				      int stop_fd, const struct record_args *args)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
 	uint64_t end_ns = target->duration_ns ? begin_ns + target->duration_ns : UINT64_MAX;
-	bool progress = isatty(STDERR_FILENO) && !quiet;
+	bool progress = isatty(STDERR_FILENO) && !args->logging.quiet;
 
 	if (target->release_fd >= 0 && write(target->release_fd, "", 1) != 1)
 		return error_errno("start the command");
@@ -236,7 +262,7 @@ static struct error *sample_until_end(struct capture *capture, const struct targ
 				 stop_fd));
 		if (progress)
 			show_progress(capture, begin_ns, false);
-		if (told_to_stop(target, stop_fd))
+		if (told_to_stop(target, stop_fd) || (!args->subprocesses && targets_gone(target)))
 			break;
 	}
 	capture_stop(capture);
@@ -324,7 +350,8 @@ static struct error *record(const struct record_args *args, struct target *targe
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
 	TRY(capture_start(capture));
-	TRY(sample_until_end(capture, target, stop_fd, args->logging.quiet));
+	TRY(sample_until_end(capture, target, stop_fd, args));
+	TRY(check_command(target, &args->command));
 	TRY(capture_end_session(capture, &profile));
 	TRY(name_session(profile, args));
 	TRY(write_profile(profile, format, path, &writer));
@@ -350,7 +377,7 @@ static struct error *record_check(void *data)
 static struct error *record_run(const void *data, int *ret_status)
 {
 	const struct record_args *args = data;
-	_cleanup_(target_deinit) struct target target = {.release_fd = -1};
+	_cleanup_(target_deinit) struct target target = {.release_fd = -1, .report_fd = -1};
 	_cleanup_close_ int stop_fd = -1;
 
 	logging_apply(&args->logging);
@@ -437,7 +464,7 @@ static const struct option_row record_options[] = {
 	 .kind = OPTION_SECONDS,
 	 .at = offsetof(struct record_args, duration_ns),
 	 .min = 1000000,
-	 .help = "how long; without it until Ctrl-C, or until the command ends"},
+	 .help = "how long; without it until Ctrl-C, or until what is sampled has ended"},
 	{.name = "output",
 	 .letter = 'o',
 	 .kind = OPTION_FILE,

@@ -86,3 +86,24 @@ def test_the_summary_counts_what_the_file_holds(cairn, tmp_path, spinner):
     whole = sum(count for _, frames, count in stacks(out) if not frames[0].startswith("[cut:"))
     assert int(said.group(1)) == total
     assert said.group(2) == f"{100 * whole / total:.1f}"
+
+
+@needs_root
+def test_the_end_of_what_is_sampled_ends_the_session(cairn, tmp_path):
+    out = tmp_path / "out.folded"
+    target = subprocess.Popen(["timeout", "1", sys.executable, "-c", SPIN])
+    start = time.monotonic()
+    # Nobody waits for the target here, so that it would stay as a zombie.
+    recorder = subprocess.Popen([cairn.path, "record", "-p", str(target.pid), "-o", str(out)])
+    target.wait()
+    assert recorder.wait(timeout=30) == 0
+    assert time.monotonic() - start < 25 and out.exists()
+
+
+@needs_root
+def test_a_command_that_is_not_there_is_named_and_nothing_is_written(cairn, tmp_path):
+    out = tmp_path / "out.folded"
+    result = cairn.run("record", "-o", str(out), "--", "/no/such/program")
+    assert result.returncode == 1
+    assert "start /no/such/program: No such file or directory" in result.stderr
+    assert list(tmp_path.iterdir()) == []
