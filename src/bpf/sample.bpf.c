@@ -285,19 +285,28 @@ static long walk_one(__u32 number, void *context)
 	return native_walk_one(&loop->scratch->walk);
 }
 
-SEC("perf_event")
-int sample_loop(void *ctx)
+/* Is the tick for us? Then REGS are those it hit, and the CPU's scratch space is begun; else NULL. */
+static __always_inline struct scratch *enter(void *ctx, struct pt_regs *regs)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct pt_regs regs;
 
 	if (!wanted(id >> 32, (__u32)id))
 		return 0;
 	struct scratch *scratch = scratch_of_cpu();
-	if (!scratch || read_tick(ctx, &regs))
+	if (!scratch || read_tick(ctx, regs))
 		return 0;
 	count(BPF_samples);
+	return scratch;
+}
 
+SEC("perf_event")
+int sample_loop(void *ctx)
+{
+	struct pt_regs regs;
+	struct scratch *scratch = enter(ctx, &regs);
+
+	if (!scratch)
+		return 0;
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
 	fill_head(scratch, task);
 	fill_kernel(scratch, ctx);
@@ -315,16 +324,11 @@ int sample_loop(void *ctx)
 SEC("perf_event")
 int sample_tail(void *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid();
 	struct pt_regs regs;
+	struct scratch *scratch = enter(ctx, &regs);
 
-	if (!wanted(id >> 32, (__u32)id))
+	if (!scratch)
 		return 0;
-	struct scratch *scratch = scratch_of_cpu();
-	if (!scratch || read_tick(ctx, &regs))
-		return 0;
-	count(BPF_samples);
-
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	fill_head(scratch, task);
 	fill_kernel(scratch, ctx);
