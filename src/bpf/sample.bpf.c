@@ -285,7 +285,7 @@ static long walk_one(__u32 number, void *context)
 	return native_walk_one(&loop->scratch->walk);
 }
 
-/* Is the tick for us? Then REGS are those it hit, and the CPU's scratch space is begun; else NULL. */
+/* Is the tick for us? Then REGS are those it hit, and the scratch space is begun; else NULL. */
 static __always_inline struct scratch *enter(void *ctx, struct pt_regs *regs)
 {
 	__u64 id = bpf_get_current_pid_tgid();

@@ -61,8 +61,8 @@ static struct error *agent_run(const void *data, int *ret_status)
 	struct capture_options options = {
 		.event = "cpu-clock",
 		.hz = (unsigned)args->hz,
-		// Source lines and inlined calls would take hundreds of megabytes where there is debug
-		// information; .col has no place for lines.
+		// Source lines and inlined calls would take hundreds of megabytes where there is
+		// debug information; .col has no place for lines.
 		.kernel_stacks = true,
 		.user_stacks = true,
 	};

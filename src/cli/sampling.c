@@ -85,7 +85,8 @@ struct error *sampling_ids(const struct uint_list *list, uint32_t **ret)
 void sampling_prepare_process(void)
 {
 	(void)setpriority(PRIO_PROCESS, 0, -10);
-	// Tables that are built and dropped again (a large object's rows) go back to the system at once.
+	// Tables that are built and dropped again (a large object's rows) go back to the system at
+	// once.
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
