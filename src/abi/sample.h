@@ -57,8 +57,7 @@ struct sample {
 	__u32 copy_bytes;
 	__u32 copy_hole; /* so many bytes at the copy's begin could not be read and are zero */
 	__u32 unused;
-	__u32 end;    /* enum walk_end of the user stack */
-	__u64 cgroup; /* id of the task's cgroup */
+	__u32 end; /* enum walk_end of the user stack */
 	char comm[SAMPLE_COMM];
 	struct walk_state state;
 };

@@ -13,13 +13,10 @@
 /* Settings; constants to the verifier, which prunes what is off. */
 const volatile __u32 want_kernel = 1;
 const volatile __u32 want_user = 1;
-const volatile __u32 want_idle = 0;
 const volatile __u32 filter_pids = 0; /* only pids in the table of targets */
 const volatile __u32 filter_tids = 0; /* only tids in the table of target threads */
 const volatile __u32 copy_bytes_max = 16384;
 const volatile __u32 depth_max = SAMPLE_USER_FRAMES;
-const volatile __u32 scratch_cpus = 1;
-const volatile __u32 own_pid = 0; /* cairn itself; 0: it is sampled like everybody */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

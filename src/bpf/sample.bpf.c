@@ -41,9 +41,7 @@ static __always_inline struct scratch *scratch_of_cpu(void)
 /* Is this task one that was asked for? */
 static __always_inline int wanted(__u32 pid, __u32 tid)
 {
-	if (!pid && !want_idle)
-		return 0;
-	if (own_pid && pid == own_pid)
+	if (!pid) // idle
 		return 0;
 	if (filter_pids && !bpf_map_lookup_elem(&targets, &pid))
 		return 0;
@@ -69,7 +67,6 @@ static __always_inline void fill_head(struct scratch *scratch, struct task_struc
 	sample->copy_hole = 0;
 	sample->unused = 0;
 	sample->end = END_none;
-	sample->cgroup = bpf_get_current_cgroup_id();
 	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
 	scratch->frame_base = 0;
 	scratch->syscall = -1;
@@ -173,6 +170,10 @@ static __always_inline int begin(struct scratch *scratch, struct task_struct *ta
 		return -1;
 	scratch->walk.end = END_unreadable;
 	if (in_kernel && bpf_probe_read_kernel(regs, sizeof(*regs), saved))
+		return -1;
+	// Threads that the kernel adds to a process (io_uring, vhost) never ran user code.
+	scratch->walk.end = END_kernel_thread;
+	if (in_kernel && !regs->ip && !regs->sp)
 		return -1;
 	start_walk(scratch, regs);
 	if (in_kernel && (long)regs->orig_ax >= 0) {

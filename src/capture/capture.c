@@ -233,7 +233,12 @@ static struct error *attach(struct capture *capture, unsigned cpu, int cgroup_fd
 	};
 	_cleanup_close_ int fd = -1;
 
-	TRY(perf_open_sampling(&sampling, &fd));
+	struct error *err = perf_open_sampling(&sampling, &fd);
+	if (err && error_code(err) == ENODEV) {
+		error_free(err); // it went offline since it was listed
+		return NULL;
+	}
+	TRY(err);
 	TRY(kernel_attach(capture->kernel, cpu, fd));
 	fd = -1;
 	return NULL;
@@ -247,6 +252,20 @@ static struct error *attach_cpu(struct capture *capture, unsigned cpu)
 		return attach(capture, cpu, -1);
 	for (size_t i = 0; i < capture->cgroup_count; i++)
 		TRY(attach(capture, cpu, capture->cgroup_fds[i]));
+	return NULL;
+}
+
+/*
+ * Side-band records of CPU, which is one of CPUS; one that went offline since it was listed has
+ * none.
+ */
+static struct error *listen_to_cpu(struct capture *capture, unsigned cpu, unsigned cpus)
+{
+	struct error *err = side_band_add_cpu(capture->side_band, cpu, cpus);
+
+	if (!err || error_code(err) != ENODEV)
+		return err;
+	error_free(err);
 	return NULL;
 }
 
@@ -270,7 +289,7 @@ static struct error *follow_cpus(struct capture *capture)
 	for (size_t i = 0; i < online.count; i++) {
 		if (cpu_listed(before, online.cpu[i]))
 			continue;
-		TRY(side_band_add_cpu(capture->side_band, online.cpu[i], (unsigned)online.count));
+		TRY(listen_to_cpu(capture, online.cpu[i], (unsigned)online.count));
 		TRY(attach_cpu(capture, online.cpu[i]));
 	}
 	cpus_deinit(before);
@@ -285,7 +304,7 @@ static struct error *listen_to_cpus(struct capture *capture)
 
 	TRY(cpus_read_online(&online));
 	for (size_t i = 0; i < online.count; i++)
-		TRY(side_band_add_cpu(capture->side_band, online.cpu[i], (unsigned)online.count));
+		TRY(listen_to_cpu(capture, online.cpu[i], (unsigned)online.count));
 	return NULL;
 }
 
@@ -298,7 +317,8 @@ struct error *capture_start(struct capture *capture)
 	now_ns = clock_monotonic_ns();
 	TRY(processes_scan(capture->processes, now_ns));
 	TRY(processes_warm(capture->processes, now_ns + WARM_NS));
-	log_debug("scan processes=%zu ms=%llu", processes_count(capture->processes),
+	log_debug("scan walker=\"%s\" processes=%zu ms=%llu", kernel_variant_name(capture->kernel),
+		  processes_count(capture->processes),
 		  (unsigned long long)(clock_monotonic_ns() - now_ns) / 1000000);
 	capture->session_start_ns = clock_realtime_ns();
 	capture->next_sweep_ns = clock_monotonic_ns() + SWEEP_NS;
@@ -471,6 +491,8 @@ static struct error *add_notes(const struct capture *capture, struct profile *pr
 		     value[COUNTER_targets_full]));
 	TRY(add_note(profile, "%lu mappings did not fit into their table",
 		     value[COUNTER_mappings_full]));
+	TRY(add_note(profile, "the table of unwind rules was full %lu times; stacks are cut for it",
+		     value[COUNTER_rules_full]));
 	return add_note(
 		profile,
 		"the unwind rows of %lu objects were evicted to stay inside the memory budget",
@@ -564,14 +586,4 @@ void capture_progress(const struct capture *capture, uint64_t *ret_samples, uint
 	for (int end = 0; end < END_MAX; end++)
 		if (!walk_end_whole(end))
 			*ret_cut += totals->by_end[end];
-}
-
-size_t capture_map_bytes(const struct capture *capture)
-{
-	return kernel_map_bytes(capture->kernel);
-}
-
-const char *capture_variant(const struct capture *capture)
-{
-	return kernel_variant_name(capture->kernel);
 }

@@ -57,7 +57,3 @@ struct error *capture_end_session(struct capture *capture, struct profile **ret)
 
 /* Samples in this session so far, and how many of their stacks are not whole. */
 void capture_progress(const struct capture *capture, uint64_t *ret_samples, uint64_t *ret_cut);
-
-/* Bytes of BPF maps, and the variant in use: for doctor and the benchmarks. */
-size_t capture_map_bytes(const struct capture *capture);
-const char *capture_variant(const struct capture *capture);

@@ -68,7 +68,6 @@ static void set_constants(struct sample_bpf *skeleton, const struct kernel_optio
 	constants->filter_tids = options->tid_count > 0;
 	constants->copy_bytes_max = options->copy_bytes;
 	constants->depth_max = options->depth;
-	constants->own_pid = options->skip_pid;
 }
 
 /* Choose the variant: what the kernel knows decides, never its version. */
@@ -147,7 +146,7 @@ static int take_record(void *context, void *data, size_t size)
 	struct kernel_side *kernel = context;
 	const struct sample *sample = data;
 
-	if (size < sizeof(*sample) ||
+	if (size < sizeof(*sample) || sample->size != size ||
 	    size < sizeof(*sample) + 8ull * (sample->kernel_frames + sample->user_frames) +
 			    sample->copy_bytes) {
 		kernel->malformed++;
@@ -260,20 +259,6 @@ void kernel_detach(struct kernel_side *kernel, int cpu)
 	kernel->attachment_count = kept;
 }
 
-bool kernel_attached(const struct kernel_side *kernel, unsigned cpu)
-{
-	for (size_t i = 0; i < kernel->attachment_count; i++)
-		if (kernel->attachments[i].cpu == cpu)
-			return true;
-	return false;
-}
-
-struct error *kernel_add_target(struct kernel_side *kernel, uint32_t pid)
-{
-	return add_targets(bpf_map__fd(kernel->skeleton->maps.targets), &pid, 1,
-			   TARGET_only | TARGET_children);
-}
-
 struct unwind_mapping *kernel_mappings(struct kernel_side *kernel)
 {
 	return kernel->mappings;
@@ -293,9 +278,12 @@ static struct error *make_segment(void *context, unsigned number, struct unwind_
 			0);
 	if (at == MAP_FAILED)
 		return error_errno("map a segment for unwind rows");
+	if (bpf_map_update_elem(bpf_map__fd(kernel->skeleton->maps.segments), &number, &fd, 0)) {
+		struct error *err = error_errno("add a segment for unwind rows");
+		munmap(at, sizeof(struct unwind_segment));
+		return err;
+	}
 	kernel->segment[number] = at;
-	if (bpf_map_update_elem(bpf_map__fd(kernel->skeleton->maps.segments), &number, &fd, 0))
-		return error_errno("add a segment for unwind rows");
 	*ret = at;
 	return NULL;
 }
@@ -365,31 +353,6 @@ struct error *kernel_count(struct kernel_side *kernel, uint64_t ret[BPF_COUNTERS
 	}
 	ret[BPF_ring_full] += kernel->malformed;
 	return NULL;
-}
-
-/* "memlock:" of a map's fdinfo. */
-static size_t map_memlock(int fd)
-{
-	char path[64], line[128];
-	size_t bytes = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, "memlock:", 8))
-			bytes = strtoul(line + 8, NULL, 10);
-	return bytes;
-}
-
-size_t kernel_map_bytes(const struct kernel_side *kernel)
-{
-	struct bpf_map *map;
-	size_t bytes = 0;
-
-	bpf_object__for_each_map(map, kernel->skeleton->obj) bytes += map_memlock(bpf_map__fd(map));
-	for (size_t i = 0; i < TABLE_SEGMENTS && kernel->segment[i]; i++)
-		bytes += sizeof(struct unwind_segment);
-	return bytes;
 }
 
 const char *kernel_variant_name(const struct kernel_side *kernel)

@@ -28,7 +28,6 @@ struct kernel_options {
 	unsigned copy_bytes; /* of stack, at most, when the host has to finish a walk */
 	unsigned ring_bytes; /* a power of two */
 	unsigned mappings;   /* entries in the table of mappings */
-	uint32_t skip_pid;   /* 0: none */
 	enum kernel_variant variant;
 	/* Only these; count 0: all. */
 	const uint32_t *pids;
@@ -54,12 +53,6 @@ struct error *kernel_follow(struct kernel_side *kernel);
 struct error *kernel_attach(struct kernel_side *kernel, unsigned cpu, int event_fd);
 /* Stop sampling on a CPU that went away, or on all (cpu == -1). */
 void kernel_detach(struct kernel_side *kernel, int cpu);
-/* Is something attached to CPU? */
-bool kernel_attached(const struct kernel_side *kernel, unsigned cpu);
-
-/* Also sample PID (when pids were given). */
-struct error *kernel_add_target(struct kernel_side *kernel, uint32_t pid);
-
 /* The tables, written by the host, read by the programs. */
 struct unwind_mapping *kernel_mappings(struct kernel_side *kernel);
 struct store_options kernel_store_options(struct kernel_side *kernel, unsigned segments_max,
@@ -80,7 +73,5 @@ int kernel_poll_fd(struct kernel_side *kernel);
 /* What the programs counted so far, all CPUs. */
 struct error *kernel_count(struct kernel_side *kernel, uint64_t ret[BPF_COUNTERS]);
 
-/* Memory of all maps, as the kernel charges it. */
-size_t kernel_map_bytes(const struct kernel_side *kernel);
 /* "bpf_loop" or "tail calls". */
 const char *kernel_variant_name(const struct kernel_side *kernel);

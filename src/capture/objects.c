@@ -431,11 +431,6 @@ uint32_t objects_pid(const struct objects *objects, uint32_t number)
 	return objects->entry[number].pid;
 }
 
-uint32_t objects_count(const struct objects *objects)
-{
-	return (uint32_t)objects->count;
-}
-
 /* One row for all of the object's code: END_no_rows, or by frame pointer. */
 static struct error *one_row(const struct object *object, enum unwind_cfa cfa, struct rows *rows)
 {

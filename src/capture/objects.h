@@ -73,6 +73,3 @@ struct error *objects_load(struct objects *objects, uint32_t number);
  * the caller's (rows_deinit()).
  */
 struct error *objects_starts(struct objects *objects, uint32_t number, struct rows *ret);
-
-/* Numbers run from 1 below this. */
-uint32_t objects_count(const struct objects *objects);

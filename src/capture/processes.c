@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings are kept in sets that a parent shares with the children that have not changed theirs: a
- * fork costs one reference, and no entry in any table.
+ * Processes by pid, as side-band events and /proc tell of them. A child shares its parent's set of
+ * mappings (map-set.h) until one of them changes it: a fork costs one reference, and no entry in
+ * any table.
  */
 #define LOG_DOMAIN "processes"
 #include "capture/processes.h"
@@ -14,41 +15,21 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/ranges.h"
-#include "base/str.h"
+#include "capture/map-set.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
 enum {
 	PROCESSES_MAX = 1 << 20,
-	SET_MAPS_MAX = 16384, /* what the walkers' binary search covers */
-	// A child that BPF gave its parent's entry is noticed after one drain; by then the range
-	// must still hold.
-	RANGE_GRACE_MS = 3000,
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_STEPS = 9, /* doubling: at most 25.6 s */
-};
-
-struct process_map {
-	uint64_t start, end;
-	uint64_t bias;   /* address in the object = pc - bias */
-	uint32_t object; /* number; OBJECT_NONE: executable memory without a file */
-};
-
-struct map_set {
-	uint32_t refs;
-	struct process_map *map; /* sorted, no overlaps */
-	size_t count, room;
-	bool managed;                 /* a runtime that keeps no frame pointers is mapped */
-	struct unwind_mapping *table; /* NULL until somebody walks or publishes */
-	uint32_t first;               /* range in the kernel's table */
-	bool in_kernel;               /* the range is valid */
 };
 
 struct process_state {
 	uint32_t pid;
 	struct map_set *maps;  /* owned reference */
 	uint64_t published_ns; /* as_of of the entry in the kernel; 0: none */
+	uint64_t entered_ns;   /* when it was put there */
 	bool dirty;            /* in the list of what to publish */
 	bool leader_gone;
 	bool ended;            /* and still here for the samples that its last moments may bring */
@@ -57,9 +38,7 @@ struct process_state {
 };
 
 struct processes {
-	struct kernel_side *kernel; /* borrowed from the capture */
-	struct objects *objects;    /* borrowed from the capture */
-	struct counters *counters;  /* borrowed from the capture */
+	struct map_sets sets;
 	struct process_state **process;
 	size_t count, room;
 	struct hash_index by_pid;
@@ -69,210 +48,8 @@ struct processes {
 	size_t ended_count, ended_room;
 	uint32_t *republish; /* pids that passed exec in the last drain */
 	size_t republish_count, republish_room;
-	struct ranges ranges;
 	uint64_t lost_swept; /* side-band records that had been lost at the last sweep */
 };
-
-/* --- sets of mappings */
-
-static void set_retire_range(struct processes *processes, struct map_set *set)
-{
-	struct range range = {set->first, (uint32_t)set->count,
-			      clock_monotonic_ns() + RANGE_GRACE_MS * 1000000ull};
-
-	// Without memory for the list the entries stay unused.
-	if (set->in_kernel && set->count)
-		error_free(ranges_add(&processes->ranges, range));
-	set->in_kernel = false;
-}
-
-/* What was derived from the mappings does not hold any more. */
-static void set_changed(struct processes *processes, struct map_set *set)
-{
-	set_retire_range(processes, set);
-	free(set->table);
-	set->table = NULL;
-}
-
-static void set_unref(struct processes *processes, struct map_set *set)
-{
-	if (!set || --set->refs)
-		return;
-	set_changed(processes, set);
-	for (size_t i = 0; i < set->count; i++)
-		objects_unref(processes->objects, set->map[i].object);
-	free(set->map);
-	free(set);
-}
-
-static struct error *set_new(struct map_set **ret)
-{
-	struct map_set *set = calloc(1, sizeof(*set));
-
-	if (!set)
-		return error_oom();
-	set->refs = 1;
-	*ret = set;
-	return NULL;
-}
-
-static struct error *set_copy(struct processes *processes, const struct map_set *from,
-			      struct map_set **ret)
-{
-	struct map_set *set;
-
-	TRY(set_new(&set));
-	struct error *err = ARRAY_RESERVE(set->map, set->room, 0, from->count + 1, SET_MAPS_MAX + 1,
-					  "mappings in one process");
-	if (err) {
-		set_unref(processes, set);
-		return err;
-	}
-	if (from->count)
-		memcpy(set->map, from->map, from->count * sizeof(*set->map));
-	set->count = from->count;
-	set->managed = from->managed;
-	for (size_t i = 0; i < set->count; i++)
-		objects_ref(processes->objects, set->map[i].object);
-	*ret = set;
-	return NULL;
-}
-
-/* Number of the first mapping that ends above ADDR. */
-static size_t set_position(const struct map_set *set, uint64_t addr)
-{
-	size_t low = 0, high = set->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (set->map[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static void set_remove(struct processes *processes, struct map_set *set, size_t i)
-{
-	objects_unref(processes->objects, set->map[i].object);
-	memmove(set->map + i, set->map + i + 1, (set->count - i - 1) * sizeof(*set->map));
-	set->count--;
-}
-
-static void set_insert(struct map_set *set, size_t i, struct process_map map)
-{
-	memmove(set->map + i + 1, set->map + i, (set->count - i) * sizeof(*set->map));
-	set->map[i] = map;
-	set->count++;
-}
-
-/* Make START..END free of mappings: what reaches into it is cut, one that spans it is split. */
-static void set_clear(struct processes *processes, struct map_set *set, uint64_t start,
-		      uint64_t end)
-{
-	size_t i = set_position(set, start);
-
-	while (i < set->count && set->map[i].start < end) {
-		struct process_map *map = &set->map[i];
-		struct process_map tail = *map;
-		if (map->start >= start && map->end <= end) {
-			set_remove(processes, set, i);
-			continue;
-		}
-		if (map->end > end)
-			tail.start = end;
-		if (map->start < start && map->end > end) {
-			map->end = start;
-			objects_ref(processes->objects, tail.object);
-			set_insert(set, i + 1, tail);
-			return;
-		}
-		if (map->start < start)
-			map->end = start;
-		else
-			*map = tail;
-		i++;
-	}
-}
-
-/* Add MAP, whose object reference is consumed also on failure. */
-static struct error *set_add(struct processes *processes, struct map_set *set,
-			     struct process_map map)
-{
-	// Two more: the new one, and the half of one that is split.
-	struct error *err = ARRAY_RESERVE(set->map, set->room, set->count, 2, SET_MAPS_MAX,
-					  "mappings in one process");
-	if (err) {
-		objects_unref(processes->objects, map.object);
-		error_free(err); // counted: walks through what is missing end visibly
-		counter_add(processes->counters, COUNTER_mappings_full, 1);
-		return NULL;
-	}
-	set_changed(processes, set);
-	set_clear(processes, set, map.start, map.end);
-	set_insert(set, set_position(set, map.start), map);
-	return NULL;
-}
-
-/* --- what a mapping is */
-
-/* Files of runtimes whose compiled code needs a walker of its own. */
-static bool is_managed_runtime(const char *path)
-{
-	return str_ends(path, "/libjvm.so") || str_ends(path, "/libcoreclr.so");
-}
-
-static bool is_file_path(const char *path)
-{
-	return path[0] == '/' && !str_starts(path, "//anon") && !str_starts(path, "/dev/zero") &&
-	       !str_starts(path, "/SYSV");
-}
-
-/* The object behind SOURCE, and where it is mapped. False: it cannot be told. */
-static bool find_object(struct processes *processes, const struct object_source *source,
-			uint64_t offset, struct process_map *map)
-{
-	struct error *err = objects_find(processes->objects, source, &map->object);
-	uint64_t addr;
-
-	if (err) {
-		log_debug("%s", error_text(err));
-		error_free(err); // what is mapped there stays unknown code, which stacks show
-		counter_add(processes->counters, COUNTER_objects_failed, 1);
-		return false;
-	}
-	// A file that is no object has offsets only.
-	if (!objects_addr_of_offset(processes->objects, map->object, offset, &addr))
-		addr = offset;
-	map->bias = map->start - addr;
-	return true;
-}
-
-/* Enter one executable mapping into SET. */
-static struct error *set_add_source(struct processes *processes, struct map_set *set,
-				    struct object_source *source, uint64_t offset)
-{
-	struct process_map map = {.start = source->start, .end = source->end};
-	_cleanup_free_ char *path = NULL;
-
-	// The kernel's own; programs are not called through it any more, and it cannot be read.
-	if (!strcmp(source->path, "[vsyscall]") || map.start >= map.end)
-		return NULL;
-	TRY(str_copy(&path, source->path));
-	if (str_ends(path, " (deleted)"))
-		path[strlen(path) - strlen(" (deleted)")] = 0;
-	source->path = path;
-	if (!strcmp(path, "[vdso]")) {
-		TRY(objects_find_vdso(processes->objects, &map.object));
-		map.bias = map.start;
-	} else if (is_file_path(path) && !find_object(processes, source, offset, &map)) {
-		return NULL;
-	}
-	if (is_managed_runtime(path))
-		set->managed = true;
-	return set_add(processes, set, map);
-}
 
 /* --- processes */
 
@@ -315,8 +92,8 @@ static void remove_process(struct processes *processes, struct process_state *pr
 		error_free(hash_add(&processes->by_pid, hash, item));
 	}
 	processes->count--;
-	kernel_remove_process(processes->kernel, process->pid);
-	set_unref(processes, process->maps);
+	kernel_remove_process(processes->sets.kernel, process->pid);
+	map_set_unref(&processes->sets, process->maps);
 	free(process);
 }
 
@@ -337,7 +114,7 @@ static struct error *add_process(struct processes *processes, uint32_t pid, stru
 	process->pid = pid;
 	process->maps = maps;
 	processes->process[processes->count++] = process;
-	counter_add(processes->counters, COUNTER_processes, 1);
+	counter_add(processes->sets.counters, COUNTER_processes, 1);
 	*ret = process;
 	return NULL;
 }
@@ -357,7 +134,7 @@ static struct error *mark_dirty(struct processes *processes, struct process_stat
 static struct error *set_maps(struct processes *processes, struct process_state *process,
 			      struct map_set *maps)
 {
-	set_unref(processes, process->maps);
+	map_set_unref(&processes->sets, process->maps);
 	process->maps = maps;
 	return mark_dirty(processes, process);
 }
@@ -371,13 +148,13 @@ static struct error *read_maps(struct processes *processes, uint32_t pid, struct
 	_cleanup_(maps_deinit) struct maps maps = MAPS_INIT;
 	struct map_set *set;
 
-	counter_add(processes->counters, COUNTER_maps_reads, 1);
+	counter_add(processes->sets.counters, COUNTER_maps_reads, 1);
 	TRY(maps_read((pid_t)pid, MAPS_executable, &maps));
 	if (!maps.count) {
 		*ret = NULL;
 		return NULL;
 	}
-	TRY(set_new(&set));
+	TRY(map_set_new(&set));
 	for (size_t i = 0; i < maps.count; i++) {
 		const struct map *map = &maps.map[i];
 		struct object_source source = {
@@ -387,9 +164,9 @@ static struct error *read_maps(struct processes *processes, uint32_t pid, struct
 			.end = map->end,
 			.inode = map->inode,
 		};
-		struct error *err = set_add_source(processes, set, &source, map->offset);
+		struct error *err = map_set_add_source(&processes->sets, set, &source, map->offset);
 		if (err) {
-			set_unref(processes, set);
+			map_set_unref(&processes->sets, set);
 			return err;
 		}
 	}
@@ -416,7 +193,7 @@ static struct error *learn(struct processes *processes, uint32_t pid, struct pro
 	if (!process) {
 		err = add_process(processes, pid, maps, &process);
 		if (err) {
-			set_unref(processes, maps);
+			map_set_unref(&processes->sets, maps);
 			return err;
 		}
 		TRY(mark_dirty(processes, process));
@@ -461,7 +238,7 @@ struct error *processes_warm(struct processes *processes, uint64_t until_ns)
 			if (clock_monotonic_ns() > until_ns)
 				return NULL;
 			if (set->map[k].object != OBJECT_NONE)
-				TRY(objects_load(processes->objects, set->map[k].object));
+				TRY(objects_load(processes->sets.objects, set->map[k].object));
 		}
 	}
 	return NULL;
@@ -475,14 +252,14 @@ static struct error *apply_map(struct processes *processes, const struct side_ev
 	struct map_set *maps;
 
 	if (!process) {
-		TRY(set_new(&maps));
+		TRY(map_set_new(&maps));
 		struct error *err = add_process(processes, event->pid, maps, &process);
 		if (err) {
-			set_unref(processes, maps);
+			map_set_unref(&processes->sets, maps);
 			return err;
 		}
 	} else if (process->maps->refs > 1) {
-		TRY(set_copy(processes, process->maps, &maps));
+		TRY(map_set_copy(&processes->sets, process->maps, &maps));
 		TRY(set_maps(processes, process, maps));
 	}
 	struct object_source source = {
@@ -493,7 +270,7 @@ static struct error *apply_map(struct processes *processes, const struct side_ev
 		.inode = event->inode,
 		.build_id = event->build_id,
 	};
-	TRY(set_add_source(processes, process->maps, &source, event->offset));
+	TRY(map_set_add_source(&processes->sets, process->maps, &source, event->offset));
 	return mark_dirty(processes, process);
 }
 
@@ -512,10 +289,12 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 	TRY(add_process(processes, event->pid, parent->maps, &child));
 	parent->maps->refs++;
 	// The BPF side copied the parent's entry, if it had one by then.
-	if (parent->published_ns && parent->published_ns < event->time_ns && !parent->dirty)
+	if (parent->published_ns && parent->entered_ns < event->time_ns && !parent->dirty) {
 		child->published_ns = parent->published_ns;
-	else
+		child->entered_ns = event->time_ns;
+	} else {
 		TRY(mark_dirty(processes, child));
+	}
 	return NULL;
 }
 
@@ -524,16 +303,18 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	struct process_state *process = find(processes, event->pid);
 	struct map_set *maps;
 
-	TRY(set_new(&maps));
+	TRY(map_set_new(&maps));
 	if (!process) {
 		struct error *err = add_process(processes, event->pid, maps, &process);
 		if (err)
-			set_unref(processes, maps);
+			map_set_unref(&processes->sets, maps);
 		return err;
 	}
 	// The entry in the kernel is older than the exec, which is how the programs know not to
 	// use it. What is published now may be, too (the exec is still under way at its COMM
 	// record), so it is published once more.
+	// An exec by another thread ends the one that began the process, and takes its number.
+	process->leader_gone = process->ended = false;
 	process->published_ns = 0;
 	TRY(ARRAY_RESERVE(processes->republish, processes->republish_room,
 			  processes->republish_count, 1, PROCESSES_MAX, "processes to publish"));
@@ -618,7 +399,7 @@ struct error *processes_refresh(struct processes *processes, struct process_stat
 	struct process_state *renewed;
 
 	if (now_ns < process->next_read_ns) {
-		counter_add(processes->counters, COUNTER_maps_backoff, 1);
+		counter_add(processes->sets.counters, COUNTER_maps_backoff, 1);
 		*ret = false;
 		return NULL;
 	}
@@ -636,7 +417,7 @@ struct error *processes_refresh(struct processes *processes, struct process_stat
 struct code process_code(const struct process_state *process, uint64_t pc)
 {
 	const struct map_set *set = process->maps;
-	size_t i = set_position(set, pc);
+	size_t i = map_set_position(set, pc);
 
 	if (i == set->count || set->map[i].start > pc)
 		return (struct code){.kind = CODE_none};
@@ -653,39 +434,10 @@ struct error *processes_missed(struct processes *processes, struct process_state
 	return process->published_ns < time_ns ? mark_dirty(processes, process) : NULL;
 }
 
-/* One mapping as walkers want it. */
-static struct unwind_mapping to_unwind(const struct processes *processes, const struct map_set *set,
-				       const struct process_map *map)
-{
-	struct unwind_mapping to = {.start = map->start, .end = map->end, .bias = map->bias};
-
-	if (map->object != OBJECT_NONE && objects_is_code(processes->objects, map->object))
-		to.module = objects_module(processes->objects, map->object);
-	else if (set->managed)
-		to.module = UNWIND_MODULE_no_walker;
-	else
-		to.module =
-			map->object == OBJECT_NONE ? UNWIND_MODULE_frame_ptr : UNWIND_MODULE_none;
-	return to;
-}
-
-static struct error *build_table(const struct processes *processes, struct map_set *set)
-{
-	if (set->table)
-		return NULL;
-	struct unwind_mapping *table = calloc(set->count + 1, sizeof(*table));
-	if (!table)
-		return error_oom();
-	for (size_t i = 0; i < set->count; i++)
-		table[i] = to_unwind(processes, set, &set->map[i]);
-	set->table = table;
-	return NULL;
-}
-
 struct error *process_table(struct processes *processes, struct process_state *process,
 			    const struct unwind_mapping **ret, size_t *ret_count)
 {
-	TRY(build_table(processes, process->maps));
+	TRY(map_set_build_table(&processes->sets, process->maps));
 	*ret = process->maps->table;
 	*ret_count = process->maps->count;
 	return NULL;
@@ -693,50 +445,32 @@ struct error *process_table(struct processes *processes, struct process_state *p
 
 /* --- publishing */
 
-/* Put SET into the kernel's table. False: it is full. */
-static struct error *set_publish(struct processes *processes, struct map_set *set, bool *ret)
-{
-	uint32_t first = 0;
-
-	*ret = true;
-	if (set->in_kernel)
-		return NULL;
-	TRY(build_table(processes, set));
-	if (set->count &&
-	    !ranges_take(&processes->ranges, (uint32_t)set->count, clock_monotonic_ns(), &first)) {
-		counter_add(processes->counters, COUNTER_mappings_full, set->count);
-		*ret = false;
-		return NULL;
-	}
-	if (set->count)
-		memcpy(kernel_mappings(processes->kernel) + first, set->table,
-		       set->count * sizeof(*set->table));
-	set->first = first;
-	set->in_kernel = true;
-	return NULL;
-}
-
 static struct error *publish_one(struct processes *processes, struct process_state *process,
 				 uint64_t as_of_ns)
 {
 	bool fits;
 
-	TRY(set_publish(processes, process->maps, &fits));
-	if (!fits)
+	TRY(map_set_publish(&processes->sets, process->maps, &fits));
+	if (!fits) {
+		// What the entry points at has been given back. Without one the host walks.
+		kernel_remove_process(processes->sets.kernel, process->pid);
+		process->published_ns = 0;
 		return NULL;
+	}
 	struct process_entry entry = {
 		.as_of_ns = as_of_ns,
 		.first_mapping = process->maps->first,
 		.mappings = (uint32_t)process->maps->count,
 	};
-	struct error *err = kernel_set_process(processes->kernel, process->pid, &entry);
+	struct error *err = kernel_set_process(processes->sets.kernel, process->pid, &entry);
 	if (err) {
 		// Full. Its samples come with copies of the stack and are walked by the host.
 		error_free(err);
-		counter_add(processes->counters, COUNTER_processes_skipped, 1);
+		counter_add(processes->sets.counters, COUNTER_processes_skipped, 1);
 		return NULL;
 	}
 	process->published_ns = as_of_ns;
+	process->entered_ns = clock_monotonic_ns();
 	return NULL;
 }
 
@@ -770,7 +504,7 @@ struct error *processes_publish(struct processes *processes, uint64_t as_of_ns)
 		if (!process || !process->dirty)
 			continue;
 		process->dirty = false;
-		if (!process->leader_gone)
+		if (!process->ended)
 			TRY(publish_one(processes, process, as_of_ns));
 	}
 	processes->dirty_count = 0;
@@ -786,7 +520,7 @@ struct error *processes_publish(struct processes *processes, uint64_t as_of_ns)
 /* Among the records that were lost may be ends of processes. */
 static struct error *find_missed_ends(struct processes *processes)
 {
-	uint64_t lost = processes->counters->value[COUNTER_side_band_lost];
+	uint64_t lost = processes->sets.counters->value[COUNTER_side_band_lost];
 
 	if (lost == processes->lost_swept)
 		return NULL;
@@ -824,10 +558,11 @@ struct error *processes_new(struct kernel_side *kernel, struct objects *objects,
 
 	if (!processes)
 		return error_oom();
-	processes->kernel = kernel;
-	processes->objects = objects;
-	processes->counters = counters;
-	struct error *err = ranges_add(&processes->ranges, (struct range){.count = mapping_room});
+	processes->sets.kernel = kernel;
+	processes->sets.objects = objects;
+	processes->sets.counters = counters;
+	struct error *err =
+		ranges_add(&processes->sets.ranges, (struct range){.count = mapping_room});
 	if (err) {
 		processes_free(processes);
 		return err;
@@ -841,7 +576,7 @@ void processes_free(struct processes *processes)
 	if (!processes)
 		return;
 	for (size_t i = 0; i < processes->count; i++) {
-		set_unref(processes, processes->process[i]->maps);
+		map_set_unref(&processes->sets, processes->process[i]->maps);
 		free(processes->process[i]);
 	}
 	free(processes->process);
@@ -849,6 +584,6 @@ void processes_free(struct processes *processes)
 	free(processes->republish);
 	free(processes->ended);
 	hash_index_deinit(&processes->by_pid);
-	ranges_deinit(&processes->ranges);
+	ranges_deinit(&processes->sets.ranges);
 	free(processes);
 }

@@ -84,7 +84,7 @@ static int read_copy(void *context, uint64_t addr, void *to, size_t size)
 
 	if (addr >= start && offset < sample->copy_hole)
 		return -1;
-	if (addr >= start && offset + size <= sample->copy_bytes) {
+	if (addr >= start && offset <= sample->copy_bytes && size <= sample->copy_bytes - offset) {
 		memcpy(to, copy->bytes + offset, size);
 		return 0;
 	}

@@ -35,13 +35,20 @@ static struct error *take_session(struct capture *capture, uint64_t duration_ns,
 	return NULL;
 }
 
-static struct error *end_session(struct capture *capture, const struct session_files *files)
+/*
+ * End the session and write it. *RET_WRITE: what went wrong with the files, which the next session
+ * may not meet.
+ */
+static struct error *end_session(struct capture *capture, const struct session_files *files,
+				 struct error **ret_write)
 {
 	_cleanup_profile_ struct profile *profile = NULL;
 	_cleanup_free_ char *path = NULL;
 
 	TRY(capture_end_session(capture, &profile));
-	TRY(session_files_write(files, profile, &path));
+	*ret_write = session_files_write(files, profile, &path);
+	if (*ret_write)
+		return NULL;
 	const struct session_facts *facts = profile_facts_const(profile);
 	log_info("session file=%s samples=%" PRIu64 " lost=%" PRIu64, path, facts->samples,
 		 facts->lost);
@@ -81,7 +88,13 @@ static struct error *agent_run(const void *data, int *ret_status)
 		TRY(take_session(capture, args->duration_ns, stop_fd, &stop));
 		if (stop || !args->continuous)
 			capture_stop(capture);
-		TRY(end_session(capture, &files));
+		struct error *err = NULL;
+		TRY(end_session(capture, &files, &err));
+		if (err && (stop || !args->continuous))
+			return err;
+		if (err)
+			log_error("%s", error_text(err));
+		error_free(err);
 	} while (args->continuous && !stop);
 	return NULL;
 }

@@ -37,7 +37,7 @@ struct record_args {
 /* What is sampled, and the command that was started for it. */
 struct target {
 	uint32_t *pids, *tids, *cpus;
-	size_t pid_count, pid_room;
+	size_t pid_count, pid_room, tid_count;
 	uint64_t duration_ns; /* 0: until told to stop */
 	pid_t child;          /* 0: none */
 	int release_fd;       /* the child waits for a byte on it */
@@ -187,6 +187,7 @@ static struct error *find_target(const struct record_args *args, struct target *
 			return error_new("there is no thread %" PRIu64, args->tids.items[i]);
 	TRY(add_names(target, &args->names));
 	TRY(sampling_ids(&args->tids, &target->tids));
+	target->tid_count = args->tids.count;
 	return sampling_ids(&args->cpus, &target->cpus);
 }
 
@@ -226,13 +227,16 @@ static void show_progress(const struct capture *capture, uint64_t begin_ns, bool
 	fflush(stderr);
 }
 
-/* Have all processes that were named ended? */
+/* Have all processes and threads that were named ended? */
 static bool targets_gone(const struct target *target)
 {
 	for (size_t i = 0; i < target->pid_count; i++)
 		if (!kill((pid_t)target->pids[i], 0) || errno != ESRCH)
 			return false;
-	return target->pid_count > 0;
+	for (size_t i = 0; i < target->tid_count; i++)
+		if (!kill((pid_t)target->tids[i], 0) || errno != ESRCH)
+			return false;
+	return target->pid_count + target->tid_count > 0;
 }
 
 /* Has the session been told to end? The command's own end counts when all else waits for it. */
@@ -366,8 +370,12 @@ static struct error *record_check(void *data)
 
 	if (args->user_only && args->kernel_only)
 		return error_new("-U and -K exclude each other");
-	if (args->all && (args->pids.count || args->names.count))
-		return error_new("-a samples everything; it goes with neither -p nor -N");
+	if (args->all && (args->pids.count || args->names.count || args->tids.count ||
+			  args->cgroups.count || args->command.count))
+		return error_new("-a samples everything; it goes with no other choice");
+	if (args->tids.count && (args->pids.count || args->names.count || args->command.count))
+		return error_new(
+			"-L chooses threads; it goes with neither processes nor a command");
 	if (!has_target(args) && !args->operands.count)
 		return error_new("say what to sample: -a for everything, a process id, -N NAME, or "
 				 "-- COMMAND");

@@ -53,7 +53,7 @@ struct rows {
 	}
 
 /* Limits on hostile input. */
-enum { ROWS_MAX = 16 << 20, ROWS_RULES_MAX = 16000, ROWS_STARTS_MAX = 4 << 20 };
+enum { ROWS_MAX = 16 << 20, ROWS_RULES_MAX = 4096, ROWS_STARTS_MAX = 4 << 20 };
 
 /*
  * Compile the rows of OBJECT, and object_release() it. An object of which nothing at all is known

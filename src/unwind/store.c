@@ -15,6 +15,8 @@
 enum {
 	// A walk takes far less than a millisecond; a virtual CPU may be descheduled in its middle.
 	GRACE_NS = 100 * 1000 * 1000,
+	// Mapping tables that name a module are replaced by the next round of their owner.
+	NUMBER_GRACE_MS = 3000,
 	PAGES_MAX = 1 << 16, /* 4 GiB of text in one object */
 };
 
@@ -24,6 +26,7 @@ struct extent {
 
 struct module_state {
 	bool taken;
+	uint64_t free_at_ns; /* once it was taken: tables that name it may be read until then */
 	uint64_t used_ns;
 	struct extent *extents;
 	size_t extent_count, extent_room;
@@ -72,8 +75,10 @@ void store_free(struct store *store)
 
 struct error *store_add_module(struct store *store, uint32_t *ret)
 {
+	uint64_t now_ns = clock_monotonic_ns();
+
 	for (uint32_t i = UNWIND_MODULE_first; i < STORE_MODULES_MAX; i++) {
-		if (store->modules[i].taken)
+		if (store->modules[i].taken || store->modules[i].free_at_ns > now_ns)
 			continue;
 		store->modules[i].taken = true;
 		*ret = i;
@@ -86,6 +91,7 @@ void store_remove_module(struct store *store, uint32_t module)
 {
 	store_unload(store, module);
 	store->modules[module].taken = false;
+	store->modules[module].free_at_ns = clock_monotonic_ns() + NUMBER_GRACE_MS * 1000000ull;
 }
 
 bool store_loaded(const struct store *store, uint32_t module)
@@ -300,11 +306,40 @@ static struct error *load_pages(struct store *store, uint32_t module, const stru
 	return NULL;
 }
 
+/* Words that are free, or will be when their grace period is over. */
+static uint64_t free_words(const struct store *store)
+{
+	uint64_t words = 0;
+
+	for (size_t i = 0; i < store->free.count; i++)
+		words += store->free.range[i].count;
+	return words;
+}
+
+/* Evict for WORDS at once: each eviction on its own would wait for its grace period. */
+static struct error *make_room(struct store *store, uint32_t module, uint64_t words)
+{
+	uint64_t unused = (uint64_t)(store->options.segments_max - store->segments)
+			  << UNWIND_SEGMENT_BITS;
+	bool evicted = false;
+
+	if (words > (uint64_t)store->options.segments_max << UNWIND_SEGMENT_BITS)
+		return error_new("unwind rows exceed the budget of %u MiB",
+				 store->options.segments_max);
+	while (free_words(store) + unused < words && evict_one(store, module))
+		evicted = true;
+	if (evicted)
+		usleep(GRACE_NS / 1000 + 1000);
+	return NULL;
+}
+
 struct error *store_load(struct store *store, uint32_t module, const struct rows *rows)
 {
 	_cleanup_free_ uint16_t *numbers = NULL;
+	uint64_t pages = ((rows->text_end - rows->text_start) >> UNWIND_PAGE_BITS) + 2;
 
 	store_unload(store, module);
+	TRY(make_room(store, module, rows->count + 3 * pages));
 	TRY(intern_rules(store, rows, &numbers));
 	struct error *err = load_pages(store, module, rows, numbers);
 	if (err) {

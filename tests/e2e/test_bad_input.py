@@ -3,6 +3,7 @@
 in the profile; none crashes or hangs."""
 import contextlib
 import os
+import re
 import pathlib
 import shutil
 import signal
@@ -141,7 +142,8 @@ def test_an_agent_on_a_full_disk_leaves_no_half_file(cairn, full_disk):
     failed(cairn.run("agent", "-o", full_disk, "-d", "1", "-f", "99"), "No space left on device")
     assert not [path for path in full_disk.iterdir() if path.suffix == ".html"]
     for path in full_disk.glob("profile_*.col"):
-        assert not path.read_text(encoding="utf-8").endswith("\n"), "half written"
+        lines = path.read_text(encoding="utf-8").split("\n")
+        assert all(re.search(r" [0-9]+$", line) for line in lines[1:]), "half written"
 
 
 # --- what was asked for
@@ -164,11 +166,6 @@ def test_what_cannot_be_sampled_is_named(cairn, as_root, tmp_path, words, status
     assert result.returncode == status, result.stderr
     assert said in result.stderr
     assert not (tmp_path / "x").exists()
-
-
-def test_a_command_that_is_not_there_is_named(cairn, as_root, tmp_path):
-    result = cairn.run("record", "-o", tmp_path / "x.html", "--", "/no/such/program")
-    assert "/no/such/program: No such file or directory" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["record", "-a", "-d", "1"], ["agent", "-d", "1"]])
@@ -300,7 +297,7 @@ def test_a_file_that_shrinks_below_its_mapping_does_not_kill_cairn(compiled, rec
     with running(compiled(MAPPED), file) as child:
         os.truncate(file, 4100)
         rows, _ = record(child.pid)
-    assert sum(count for _, count in rows) > 0 or child.poll() is not None
+    assert sum(count for _, count in rows) > 0
 
 
 # --- programs of other kinds
