@@ -291,26 +291,27 @@ static struct error *find_new(struct objects *objects, const struct object_sourc
 	return NULL;
 }
 
-/* An entry whose file could not be opened for one process; SOURCE may lead to it. */
+/*
+ * Entry *NUMBER has an identity whose file could not be opened for one process; SOURCE may lead to
+ * it. If it does, the object is entered anew: who maps the old number counts addresses in a file
+ * of unknown layout.
+ */
 static struct error *open_late(struct objects *objects, const struct object_source *source,
-			       uint32_t number)
+			       uint32_t *number)
 {
-	struct entry *entry = &objects->entry[number];
 	_cleanup_close_ int fd = -1;
-	struct object *object = NULL;
+	_cleanup_object_ struct object *object = NULL;
+	struct entry *entry = &objects->entry[*number];
 
 	TRY(open_source(source, &fd));
 	if (fd >= 0)
 		TRY(open_object(source, &fd, &object));
 	if (!object)
 		return NULL;
-	struct error *err = store_add_module(objects->store, &entry->module);
-	if (err) {
-		object_free(object);
-		return err;
-	}
-	entry->object = object;
-	objects->of_module[entry->module] = number;
+	hash_remove(&objects->by_id, object_id_hash(&entry->id), *number);
+	entry->id.length = 0;
+	TRY(add(objects, source, object, 0, number));
+	(void)take(object);
 	return NULL;
 }
 
@@ -322,7 +323,7 @@ struct error *objects_find(struct objects *objects, const struct object_source *
 	if (!source->build_id.length || !find_by_id(objects, &source->build_id, &number))
 		TRY(find_new(objects, source, &number));
 	else if (!objects->entry[number].object)
-		TRY(open_late(objects, source, number));
+		TRY(open_late(objects, source, &number));
 	objects->entry[number].refs++;
 	*ret = number;
 	return NULL;

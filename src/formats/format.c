@@ -38,9 +38,14 @@ struct error *format_finish(FILE *stream)
 {
 	if (fflush(stream))
 		return error_errno("write");
-	if (ferror(stream)) // an earlier write failed; its errno is long gone
-		return error_new("write: a part of the output was lost (is the file system full?)");
-	return NULL;
+	if (!ferror(stream))
+		return NULL;
+	// An earlier write failed, and its errno is long gone. The output is not used any more: one more
+	// write tells why, if the reason still stands.
+	clearerr(stream);
+	if (fputc('\n', stream) == EOF || fflush(stream))
+		return error_errno("write");
+	return error_new("write: a part of the output was lost");
 }
 
 void format_emit_known(struct emit *emit, const char *key, const struct profile *profile,
