@@ -40,8 +40,8 @@ struct error *format_finish(FILE *stream)
 		return error_errno("write");
 	if (!ferror(stream))
 		return NULL;
-	// An earlier write failed, and its errno is long gone. The output is not used any more: one more
-	// write tells why, if the reason still stands.
+	// An earlier write failed, and its errno is long gone. The output is not used any more:
+	// one more write tells why, if the reason still stands.
 	clearerr(stream);
 	if (fputc('\n', stream) == EOF || fflush(stream))
 		return error_errno("write");
