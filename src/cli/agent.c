@@ -65,11 +65,11 @@ static struct error *agent_run(const void *data, int *ret_status)
 		.flamegraph = args->flamegraph,
 		.rotate = args->rotate,
 	};
+	// Source lines and inlined calls would take hundreds of megabytes where there is
+	// debug information; .col has no place for lines.
 	struct capture_options options = {
 		.event = "cpu-clock",
 		.hz = (unsigned)args->hz,
-		// Source lines and inlined calls would take hundreds of megabytes where there is
-		// debug information; .col has no place for lines.
 		.kernel_stacks = true,
 		.user_stacks = true,
 	};

@@ -15,7 +15,7 @@ static struct object *open_file(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		SKIP(path);
+		SKIP("there is no such file here");
 	ASSERT_OK(object_open(fd, path, &object));
 	return object;
 }
