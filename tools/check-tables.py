@@ -114,7 +114,8 @@ def check_listed(report, root, prefix, variable):
         name = os.path.basename(path)
         if not name.startswith(prefix):
             continue
-        layer, name = path.split("/")[1], name[len(prefix) : -2]
+        layer, *folders = path.split("/")[1:-1]
+        name = "/".join([*folders, name[len(prefix) : -2]])
         if not re.search(r"\bmain\b|\bRUN_TESTS\b|LLVMFuzzerTestOneInput", source.read(root, path)):
             continue  # a helper that tests share
         if name not in meson_names(root, layer, variable):
@@ -124,6 +125,7 @@ def check_listed(report, root, prefix, variable):
 
 def check_corpora(report, root):
     for path, name in check_listed(report, root, "fuzz-", "fuzz_targets"):
+        name = name.replace("/", "-")
         folder = os.path.join(root, "tests/corpus", name)
         if not os.path.isdir(folder) or not os.listdir(folder):
             report.add(path, 1, f"has no inputs in tests/corpus/{name}")
