@@ -76,14 +76,15 @@ def left_behind(ids, patience=5):
 
 
 @functools.lru_cache(maxsize=None)
-def map_bytes_of_one(number):
+def map_facts(number):
     """Ids of maps are not used again, and cairn's maps have their memory from the start."""
-    return (bpftool("map", "show", "id", number) or {}).get("bytes_memlock", 0)
+    return bpftool("map", "show", "id", number) or {}
 
 
-def map_bytes(ids):
-    """Kernel memory of the maps, as the kernel charges it."""
-    return sum(map_bytes_of_one(number) for number in ids["map"])
+def map_bytes(ids, name=None):
+    """Kernel memory of the maps (those called NAME), as the kernel charges it."""
+    facts = [map_facts(number) for number in ids["map"]]
+    return sum(one.get("bytes_memlock", 0) for one in facts if name in (None, one.get("name")))
 
 
 def program_times(pid):
