@@ -77,6 +77,19 @@ struct python_process {
  * cookie << 32 | position. Position: f_lasti as it is (up to 3.10), else bytes from the first
  * instruction. Cookie 0: the code object could not be read.
  */
+enum { PYTHON_COOKIE_NONE = 0 };
+
+/* In the place of frames, with address 0: why there are none. In the second word. */
+enum python_lost {
+	PYTHON_LOST_none = 0,
+	PYTHON_LOST_state,  /* the thread has no state in the interpreters' lists, or not among the
+				first PYTHON_LOOKS */
+	PYTHON_LOST_memory, /* a state or frame could not be read */
+	PYTHON_LOST_end,    /* never in a sample: no further frames, as it should be */
+};
+
+enum { PYTHON_LOOKS = 256 };
+
 static inline __attribute__((always_inline)) __u32 python_cookie(__u32 first_line, __u64 name)
 {
 	__u32 cookie = first_line * 2654435761u ^ (__u32)(name >> 4);

@@ -2,11 +2,12 @@
 /*
  * One sample in the ring, as the BPF programs write it. Little-endian, no pointers.
  *
- *   struct sample | kernel_frames x u64 | user_frames x u64 | copy_bytes of stack, from address
+ *   struct sample | kernel_frames x u64 | user_words x u64 | copy_bytes of stack, from address
  * state.sp - SAMPLE_RED_ZONE upwards
  *
  * User frames are raw program counters from the leaf outwards; the host turns them into objects and
- * offsets with the mappings that held at time_ns. If a walk ends where the host may know more
+ * offsets with the mappings that held at time_ns. Behind the evaluator of an interpreter come the
+ * frames it evaluates, two words each (SAMPLE_RUNTIME). If a walk ends where the host may know more
  * (END_unknown_process, END_unknown_pc, END_not_loaded), state holds the registers at that point
  * and a copy of the stack follows, so that the host finishes the walk.
  */
@@ -34,6 +35,7 @@ enum sample_flag {
 				  as a rule */
 	SAMPLE_leaf = 8,       /* state is that of the leaf: all 16 registers hold */
 	SAMPLE_call = 16,      /* state.pc is a return address */
+	SAMPLE_gil = 32,       /* the thread holds CPython's global interpreter lock */
 };
 
 /*
@@ -41,6 +43,20 @@ enum sample_flag {
  * not behind a call.
  */
 #define SAMPLE_EXACT_PC (1ull << 63)
+
+/*
+ * Set in the first of the two words of a frame that is not machine code: the runtime (enum
+ * runtime_id) in 6 bits from bit 56 on, an address below. The second word is the runtime's
+ * (abi/python.h).
+ */
+#define SAMPLE_RUNTIME (1ull << 62)
+enum { SAMPLE_RUNTIME_SHIFT = 56 };
+
+static inline __attribute__((always_inline)) __u64 sample_runtime_word(__u32 runtime, __u64 addr)
+{
+	return SAMPLE_RUNTIME | (__u64)runtime << SAMPLE_RUNTIME_SHIFT |
+	       (addr & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1));
+}
 
 /* What a native walk knows at one frame. */
 struct walk_state {
@@ -53,11 +69,12 @@ struct sample {
 	__u32 size;    /* of everything, in bytes */
 	__u32 pid, tid, cpu;
 	__u32 flags; /* enum sample_flag */
-	__u16 kernel_frames, user_frames;
+	__u16 kernel_frames, user_words;
 	__u32 copy_bytes;
 	__u32 copy_hole; /* so many bytes at the copy's begin could not be read and are zero */
+	__u32 end;       /* enum walk_end of the user stack */
 	__u32 unused;
-	__u32 end; /* enum walk_end of the user stack */
-	char comm[SAMPLE_COMM];
+	char comm[SAMPLE_COMM]; /* the process's: that of its first thread */
+	char thread_comm[SAMPLE_COMM];
 	struct walk_state state;
 };

@@ -8,6 +8,9 @@ enum {
 	TABLE_PROCESSES = 16384,
 	TABLE_MODULES = 8192,
 	TABLE_SEGMENTS = 256,
+	TABLE_PYTHONS = 2048,
+	TABLE_PYTHON_LAYOUTS = 64,
+	TABLE_THREADS = 8192,
 };
 
 /*
@@ -18,6 +21,8 @@ struct process_entry {
 	__u64 as_of_ns;      /* the entry reflects every exec up to this time (CLOCK_MONOTONIC) */
 	__u32 first_mapping; /* in the table of mappings */
 	__u32 mappings;
+	__u32 python; /* 1 + number of its struct python_process; 0: it does not run CPython */
+	__u32 unused;
 };
 
 /* What a pid or tid in the table of targets means. */
@@ -32,5 +37,6 @@ enum bpf_counter {
 	BPF_ring_full,   /* records that found the ring full */
 	BPF_fork_full,   /* children that found the table of processes full */
 	BPF_target_full, /* children of targets that found the table of targets full */
+	BPF_no_gil,      /* ticks left out because the thread does not hold CPython's lock */
 	BPF_COUNTERS = 8,
 };

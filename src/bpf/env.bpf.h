@@ -47,15 +47,58 @@ WALK_INLINE int env_rule(const struct walk *w, __u32 number, struct unwind_rule 
 	return 0;
 }
 
+WALK_INLINE const struct python_process *env_python(const struct walk *w)
+{
+	__u32 number = w->python.process - 1;
+
+	return bpf_map_lookup_elem(&pythons, &number);
+}
+
+WALK_INLINE const struct python_layout *env_layout(const struct walk *w, __u32 number)
+{
+	return bpf_map_lookup_elem(&python_layouts, &number);
+}
+
+WALK_INLINE __u64 env_thread_state(const struct walk *w)
+{
+	struct thread_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .fs_base = w->fs_base};
+	const __u64 *state = bpf_map_lookup_elem(&thread_states, &key);
+
+	return state ? *state : 0;
+}
+
+WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
+{
+	struct thread_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .fs_base = w->fs_base};
+
+	// No room: the next sample of the thread searches again.
+	bpf_map_update_elem(&thread_states, &key, &state, BPF_ANY);
+}
+
+/* The cursor is the first member of its scratch space. */
+WALK_INLINE __u64 *next_word(struct walk *w)
+{
+	struct scratch *scratch = (struct scratch *)w;
+	__u32 at = scratch->frame_base + w->words++;
+
+	return &scratch->data[at & (SCRATCH_FRAME_WORDS - 1)];
+}
+
 WALK_INLINE int push(struct walk *w, __u64 pc)
 {
-	// The cursor is the first member of its scratch space.
-	struct scratch *scratch = (struct scratch *)w;
-	__u32 at = scratch->frame_base + w->frames;
-
 	if (w->frames >= w->depth)
 		return -1;
-	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = pc;
 	w->frames++;
+	*next_word(w) = pc;
+	return 0;
+}
+
+WALK_INLINE int push_runtime(struct walk *w, __u64 head, __u64 rest, __u64 place)
+{
+	if (w->frames >= w->depth)
+		return -1;
+	w->frames++;
+	*next_word(w) = head;
+	*next_word(w) = rest;
 	return 0;
 }

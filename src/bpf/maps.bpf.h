@@ -15,6 +15,7 @@ const volatile __u32 want_kernel = 1;
 const volatile __u32 want_user = 1;
 const volatile __u32 filter_pids = 0; /* only pids in the table of targets */
 const volatile __u32 filter_tids = 0; /* only tids in the table of target threads */
+const volatile __u32 only_gil = 0;    /* only threads that hold CPython's lock */
 const volatile __u32 copy_bytes_max = 16384;
 const volatile __u32 depth_max = SAMPLE_USER_FRAMES;
 
@@ -92,9 +93,38 @@ struct {
 	__array(values, struct segment_map);
 } segments SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TABLE_PYTHONS);
+	__type(key, __u32);
+	__type(value, struct python_process);
+} pythons SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TABLE_PYTHON_LAYOUTS);
+	__type(key, __u32);
+	__type(value, struct python_layout);
+} python_layouts SEC(".maps");
+
+struct thread_key {
+	__u64 fs_base;
+	__u32 pid, unused;
+};
+
+/* Where a thread's state in CPython was found. What is in here is checked before it is used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, TABLE_THREADS);
+	__type(key, struct thread_key);
+	__type(value, __u64);
+} thread_states SEC(".maps");
+
 enum {
-	SCRATCH_FRAME_WORDS =
-		2048, /* room for SAMPLE_KERNEL_FRAMES + SAMPLE_USER_FRAMES, and a power of two */
+	/* Room for SAMPLE_KERNEL_FRAMES and SAMPLE_USER_FRAMES of two words; a power of two. */
+	SCRATCH_FRAME_WORDS = 4096,
 	SCRATCH_WORDS = SCRATCH_FRAME_WORDS + SAMPLE_COPY_BYTES / 8 + 512,
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * One record for each tick: who, the kernel stack, the user stack. Worst case: 1,024 user frames
- * (see unwind/native.h for the cost of one), 127 kernel frames by the kernel's own walker, a copy
- * of copy_bytes_max bytes. The loop variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the
- * tail-call variant walks TAIL_FRAMES frames a program, at most 33 programs a sample.
+ * and PYTHON_LOOKS thread states (see unwind/native.h and runtimes/python/walk.h for the cost of
+ * one), 127 kernel frames by the kernel's own walker, a copy of copy_bytes_max bytes. The loop
+ * variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the tail-call variant takes TAIL_STEPS steps a
+ * program, at most 33 programs a sample.
  */
 #include "bpf/kernel.h"
 
@@ -12,14 +13,15 @@
 
 #include "bpf/env.bpf.h"
 #include "bpf/maps.bpf.h"
-#include "unwind/native.h"
+#include "runtimes/walk.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 enum {
 	USER_CS = 0x33,
-	TAIL_FRAMES = 8,
+	TAIL_STEPS = 8,
 	TAIL_CALLS = 32,
+	LOOP_STEPS = 4 * SAMPLE_USER_FRAMES + 2 * PYTHON_LOOKS,
 	KERNEL_STACK_BYTES = 16384, /* THREAD_SIZE of x86-64; only the tail-call variant needs it */
 	CHUNK = 4096,
 };
@@ -62,15 +64,16 @@ static __always_inline void fill_head(struct scratch *scratch, struct task_struc
 	sample->cpu = bpf_get_smp_processor_id();
 	sample->flags = 0;
 	sample->kernel_frames = 0;
-	sample->user_frames = 0;
+	sample->user_words = 0;
 	sample->copy_bytes = 0;
 	sample->copy_hole = 0;
-	sample->unused = 0;
 	sample->end = END_none;
+	sample->unused = 0;
 	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
+	BPF_CORE_READ_INTO(&sample->thread_comm, task, comm);
 	scratch->frame_base = 0;
 	scratch->syscall = -1;
-	scratch->walk.frames = 0;
+	scratch->walk.frames = scratch->walk.words = 0;
 }
 
 static __always_inline void fill_kernel(struct scratch *scratch, void *ctx)
@@ -108,9 +111,11 @@ static __always_inline void start_walk(struct scratch *scratch, const struct pt_
 	w->at.reg[UNWIND_R13] = regs->r13;
 	w->at.reg[UNWIND_R14] = regs->r14;
 	w->at.reg[UNWIND_R15] = regs->r15;
-	w->flags = WALK_leaf;
+	w->flags = WALK_leaf | (only_gil ? WALK_ask_gil : 0);
 	w->depth = depth_max;
 	w->end = END_none;
+	w->phase = WALK_native;
+	__builtin_memset(&w->python, 0, sizeof(w->python));
 	w->in.start = w->in.end = 0;
 	w->mappings = 0;
 }
@@ -131,6 +136,7 @@ static __always_inline int find_process(struct scratch *scratch)
 	}
 	scratch->walk.first_mapping = entry->first_mapping;
 	scratch->walk.mappings = entry->mappings;
+	scratch->walk.python.process = entry->python;
 	return 0;
 }
 
@@ -188,12 +194,6 @@ static __always_inline int begin(struct scratch *scratch, struct task_struct *ta
 	return find_process(scratch);
 }
 
-/* May the host know more than the walk did? */
-static __always_inline int host_may_finish(__u32 end)
-{
-	return end == END_unknown_process || end == END_unknown_pc || end == END_not_loaded;
-}
-
 /* Copy the stack from the red zone of the present stack pointer upwards, behind the frames. */
 static __always_inline void copy_stack(struct scratch *scratch, __u32 words)
 {
@@ -240,7 +240,7 @@ static __always_inline void check_exec(struct scratch *scratch)
 	__u64 word;
 	if (!bpf_probe_read_user(&word, sizeof(word), (const void *)w->at.sp))
 		return;
-	w->frames = 0;
+	w->frames = w->words = 0;
 	w->end = END_no_stack;
 }
 
@@ -251,10 +251,14 @@ static __always_inline void finish(struct scratch *scratch)
 	struct walk *w = &scratch->walk;
 
 	check_exec(scratch);
-	__u32 words = scratch->frame_base + w->frames;
-	sample->user_frames = w->frames;
+	if (only_gil && !(w->flags & WALK_gil)) {
+		count(BPF_no_gil);
+		return;
+	}
+	__u32 words = scratch->frame_base + w->words;
+	sample->user_words = w->words;
 	sample->end = w->end;
-	if (host_may_finish(w->end)) {
+	if (walk_end_unknown(w->end)) {
 		sample->state = w->at;
 		if (w->flags & WALK_leaf)
 			sample->flags |= SAMPLE_leaf;
@@ -279,11 +283,11 @@ struct loop_context {
 	struct scratch *scratch;
 };
 
-static long walk_one(__u32 number, void *context)
+static long walk_on(__u32 number, void *context)
 {
 	struct loop_context *loop = context;
 
-	return native_walk_one(&loop->scratch->walk);
+	return walk_one(&loop->scratch->walk);
 }
 
 /* Is the tick for us? Then REGS are those it hit, and the scratch space is begun; else NULL. */
@@ -313,7 +317,7 @@ int sample_loop(void *ctx)
 	fill_kernel(scratch, ctx);
 	if (!begin(scratch, task, &regs, (const void *)bpf_task_pt_regs(task))) {
 		struct loop_context loop = {scratch};
-		bpf_loop(SAMPLE_USER_FRAMES + 1, walk_one, &loop, 0);
+		bpf_loop(LOOP_STEPS, walk_on, &loop, 0);
 		if (scratch->walk.end == END_none)
 			scratch->walk.end = END_depth;
 	}
@@ -350,8 +354,8 @@ int walk_tail(void *ctx)
 
 	if (!scratch)
 		return 0;
-	for (int i = 0; i < TAIL_FRAMES; i++)
-		if (native_walk_one(&scratch->walk))
+	for (int i = 0; i < TAIL_STEPS; i++)
+		if (walk_one(&scratch->walk))
 			break;
 	if (scratch->walk.end == END_none && scratch->tail_calls++ < TAIL_CALLS) {
 		bpf_tail_call(ctx, &programs, 0);

@@ -147,7 +147,7 @@ static int take_record(void *context, void *data, size_t size)
 	const struct sample *sample = data;
 
 	if (size < sizeof(*sample) || sample->size != size ||
-	    size < sizeof(*sample) + 8ull * (sample->kernel_frames + sample->user_frames) +
+	    size < sizeof(*sample) + 8ull * (sample->kernel_frames + sample->user_words) +
 			    sample->copy_bytes) {
 		kernel->malformed++;
 		return 0;

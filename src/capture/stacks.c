@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -15,14 +16,17 @@ enum {
 	WALK_ROUNDS = 64,
 	// Processes that are told apart in one profile; more are added up by name, as pid 0.
 	PROCESSES_APART = 8192,
+	USER_WORDS = 2 * SAMPLE_USER_FRAMES,
 };
 
 struct stacks {
 	struct stacks_options options;
 	struct profile *profile;
 	struct stack_totals totals;
-	uint64_t user[SAMPLE_USER_FRAMES]; /* frames of the present sample, leaf first */
-	size_t user_count;
+	/* Frames of the present sample, leaf first, as abi/sample.h has them. */
+	uint64_t user[USER_WORDS];
+	size_t user_words;
+	uint32_t begin[USER_WORDS]; /* the first word of each */
 };
 
 struct error *stacks_new(const struct stacks_options *options, struct stacks **ret)
@@ -101,15 +105,30 @@ static int read_copy(void *context, uint64_t addr, void *to, size_t size)
 											       : -1;
 }
 
+/* Words of the frame that begins with WORD. */
+static size_t frame_words(uint64_t word)
+{
+	return word & SAMPLE_RUNTIME && !(word & SAMPLE_EXACT_PC) ? 2 : 1;
+}
+
+static uint32_t count_frames(const struct stacks *stacks)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < stacks->user_words; i += frame_words(stacks->user[i]))
+		count++;
+	return count;
+}
+
 static void start_walk(struct stacks *stacks, struct host_walk *walk, const struct sample *sample)
 {
 	walk->walk.at = sample->state;
 	walk->walk.flags = (sample->flags & SAMPLE_leaf ? WALK_leaf : 0) |
 			   (sample->flags & SAMPLE_call ? WALK_call : 0);
 	walk->walk.depth = stacks->options.depth;
-	walk->walk.frames = (uint32_t)stacks->user_count;
-	walk->frames = stacks->user;
-	walk->read = read_copy;
+	walk->walk.words = (uint32_t)stacks->user_words;
+	walk->walk.frames = count_frames(stacks);
+	walk->words = stacks->user;
 }
 
 /* Do what the walk's end asks for. *RET: it is worth going on. */
@@ -137,8 +156,8 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 	const uint64_t *data = (const uint64_t *)(sample + 1);
 	struct copy copy = {
 		.sample = sample,
-		.bytes = (const char *)(data + sample->kernel_frames + sample->user_frames)};
-	struct host_walk walk = {.context = &copy};
+		.bytes = (const char *)(data + sample->kernel_frames + sample->user_words)};
+	struct host_walk walk = {.memory = {read_copy, &copy}};
 	const struct unwind_mapping *table;
 	size_t count;
 	bool again = true;
@@ -147,8 +166,10 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 	start_walk(stacks, &walk, sample);
 	for (int round = 0; again && round < WALK_ROUNDS; round++) {
 		// The frame where a walk stopped was pushed; the walk that goes on pushes it again.
-		if (walk.walk.frames)
+		if (walk.walk.frames) {
 			walk.walk.frames--;
+			walk.walk.words--;
+		}
 		struct host_tables tables = store_tables(stacks->options.store);
 		TRY(process_table(stacks->options.processes, process, &table, &count));
 		tables.mapping = table;
@@ -159,7 +180,7 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 		host_walk_native(&walk);
 		TRY(prepare_round(stacks, &walk, process, &again));
 	}
-	stacks->user_count = walk.walk.frames;
+	stacks->user_words = walk.walk.words;
 	*ret = walk.walk.end;
 	if (*ret == END_unreadable && copy.beyond) {
 		*ret = END_copy_ended;
@@ -175,11 +196,12 @@ static struct error *walk_user(struct stacks *stacks, const struct sample *sampl
 	const uint64_t *data = (const uint64_t *)(sample + 1);
 	enum walk_end end = sample->end;
 
-	stacks->user_count =
-		sample->user_frames < SAMPLE_USER_FRAMES ? sample->user_frames : SAMPLE_USER_FRAMES;
-	memcpy(stacks->user, data + sample->kernel_frames, stacks->user_count * sizeof(*data));
+	stacks->user_words = sample->user_words;
+	if (stacks->user_words > USER_WORDS)
+		stacks->user_words = USER_WORDS;
+	memcpy(stacks->user, data + sample->kernel_frames, stacks->user_words * sizeof(*data));
 	*ret = end;
-	if (end != END_unknown_process && end != END_unknown_pc && end != END_not_loaded)
+	if (!walk_end_unknown(end))
 		return NULL;
 	if (end == END_unknown_process)
 		counter_add(stacks->options.counters, COUNTER_unknown_process, 1);
@@ -194,8 +216,12 @@ static struct error *walk_user(struct stacks *stacks, const struct sample *sampl
 
 /* --- stacks of numbers */
 
+/* A stack being built, root first. */
 struct builder {
 	struct stacks *stacks;
+	const struct sample *sample;
+	const struct process_state *process; /* NULL: not known */
+	uint32_t process_number;             /* in the profile */
 	stack_id stack;
 };
 
@@ -208,36 +234,53 @@ static struct error *push_frame(struct builder *builder, const struct frame *fra
 	return profile_stack(profile, builder->stack, id, &builder->stack);
 }
 
-static struct error *push_user(struct builder *builder, const struct sample *sample,
-			       const struct process_state *process, uint32_t process_number)
+/* The machine frame of WORD. */
+static struct error *push_machine(struct builder *builder, uint64_t word)
 {
 	const struct stacks *stacks = builder->stacks;
+	uint64_t pc = word & ~SAMPLE_EXACT_PC;
+	bool call = !(word & SAMPLE_EXACT_PC);
+	struct code code = {.kind = CODE_none};
 
-	for (size_t i = stacks->user_count; i-- > 0;) {
-		uint64_t pc = stacks->user[i] & ~SAMPLE_EXACT_PC;
-		bool call = !(stacks->user[i] & SAMPLE_EXACT_PC);
-		struct code code = {.kind = CODE_none};
-		if (process)
-			code = process_code(process, pc - call);
-		struct frame frame = {
-			.kind = KIND_jit,
-			.offset = pc,
-			.line = process_number << 1 | call,
-			.inlined = code.kind == CODE_none,
-		};
-		if (code.kind == CODE_object) {
-			frame.kind = KIND_native;
-			frame.offset = code.addr + call;
-			frame.line = code.object << 1 | call;
-			objects_use(stacks->options.objects, code.object, sample->time_ns);
-		}
-		TRY(push_frame(builder, &frame));
+	if (builder->process)
+		code = process_code(builder->process, pc - call);
+	struct frame frame = {
+		.kind = KIND_jit,
+		.offset = pc,
+		.line = builder->process_number << 1 | call,
+		.inlined = code.kind == CODE_none,
+	};
+	if (code.kind == CODE_object) {
+		frame.kind = KIND_native;
+		frame.offset = code.addr + call;
+		frame.line = code.object << 1 | call;
+		objects_use(stacks->options.objects, code.object, builder->sample->time_ns);
 	}
+	return push_frame(builder, &frame);
+}
+
+/* Where each frame of the present sample begins, leaf first, into stacks->begin. */
+static size_t find_frames(struct stacks *stacks)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stacks->user_words; i += frame_words(stacks->user[i]))
+		stacks->begin[count++] = (uint32_t)i;
+	return count;
+}
+
+static struct error *push_user(struct builder *builder)
+{
+	struct stacks *stacks = builder->stacks;
+
+	for (size_t i = find_frames(stacks); i-- > 0;)
+		TRY(push_machine(builder, stacks->user[stacks->begin[i]]));
 	return NULL;
 }
 
-static struct error *push_kernel(struct builder *builder, const struct sample *sample)
+static struct error *push_kernel(struct builder *builder)
 {
+	const struct sample *sample = builder->sample;
 	const uint64_t *data = (const uint64_t *)(sample + 1);
 
 	for (size_t i = sample->kernel_frames; i-- > 0;) {
@@ -262,16 +305,22 @@ static struct error *find_owner(struct stacks *stacks, const struct sample *samp
 static struct error *add_stack(struct stacks *stacks, const struct sample *sample,
 			       const struct process_state *process, enum walk_end end)
 {
-	struct builder builder = {.stacks = stacks, .stack = STACK_EMPTY};
 	struct profile_sample to = {.value = 1};
 
 	TRY(find_owner(stacks, sample, &to.process));
+	struct builder builder = {
+		.stacks = stacks,
+		.sample = sample,
+		.process = process,
+		.process_number = to.process,
+		.stack = STACK_EMPTY,
+	};
 	if (!walk_end_whole(end)) {
 		struct frame cut = {.kind = KIND_cut, .offset = end};
 		TRY(push_frame(&builder, &cut));
 	}
-	TRY(push_user(&builder, sample, process, to.process));
-	TRY(push_kernel(&builder, sample));
+	TRY(push_user(&builder));
+	TRY(push_kernel(&builder));
 	to.stack = builder.stack;
 	return profile_add(stacks->profile, &to);
 }
@@ -281,7 +330,7 @@ struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
 	struct process_state *process = NULL;
 	enum walk_end end;
 
-	if (sample->user_frames || !walk_end_whole(sample->end))
+	if (sample->user_words || !walk_end_whole(sample->end))
 		TRY(processes_get(stacks->options.processes, sample->pid, sample->time_ns,
 				  &process));
 	TRY(walk_user(stacks, sample, process, &end));

@@ -8,13 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proc/memory.h"
 #include "unwind/walk.h"
 
 #define WALK_INLINE static inline __attribute__((always_inline))
 #define WALK_UNROLL
-
-/* Read SIZE bytes of the target at ADDR into TO. Non-zero: not all of them could be read. */
-typedef int host_read_fn(void *context, uint64_t addr, void *to, size_t size);
 
 /* The tables that a walk looks up. All of it is borrowed. */
 struct host_tables {
@@ -26,15 +24,19 @@ struct host_tables {
 	size_t segments;
 	const struct unwind_rule *rule;
 	size_t rules;
+	const struct python_process *python; /* of the process; NULL: it does not run CPython */
+	const struct python_layout *layout;  /* its number is not looked at */
 };
 
 /* A walk on the host: the cursor with its surroundings. */
 struct host_walk {
 	struct walk walk;
 	const struct host_tables *tables; /* borrowed */
-	host_read_fn *read;
-	void *context;
-	uint64_t *frames; /* room for walk.depth; borrowed */
+	struct memory memory;
+	uint64_t *words; /* room for 2 * walk.depth; borrowed */
+	/* Room for as many: next to the first word of a runtime's frame the frame's address. May be
+	 * NULL; borrowed. */
+	uint64_t *places;
 };
 
 static inline struct host_walk *host_of(const struct walk *w)
@@ -42,7 +44,7 @@ static inline struct host_walk *host_of(const struct walk *w)
 	return (struct host_walk *)((char *)(uintptr_t)w - offsetof(struct host_walk, walk));
 }
 
-#define read_user(w, to, addr) (host_of(w)->read(host_of(w)->context, (addr), (to), sizeof(*(to))))
+#define read_user(w, to, addr) memory_read(&host_of(w)->memory, (addr), (to), sizeof(*(to)))
 
 WALK_INLINE int env_mapping(const struct walk *w, __u32 number, struct unwind_mapping *ret)
 {
@@ -81,17 +83,52 @@ WALK_INLINE int env_rule(const struct walk *w, __u32 number, struct unwind_rule 
 	return 0;
 }
 
+WALK_INLINE const struct python_process *env_python(const struct walk *w)
+{
+	return host_of(w)->tables->python;
+}
+
+WALK_INLINE const struct python_layout *env_layout(const struct walk *w, __u32 number)
+{
+	return host_of(w)->tables->layout;
+}
+
+/* The host walks a thread once and has nothing to recall. */
+WALK_INLINE __u64 env_thread_state(const struct walk *w)
+{
+	return 0;
+}
+
+WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
+{
+}
+
 WALK_INLINE int push(struct walk *w, __u64 pc)
 {
 	if (w->frames >= w->depth)
 		return -1;
-	host_of(w)->frames[w->frames++] = pc;
+	w->frames++;
+	host_of(w)->words[w->words++] = pc;
+	return 0;
+}
+
+WALK_INLINE int push_runtime(struct walk *w, __u64 head, __u64 rest, __u64 place)
+{
+	struct host_walk *host = host_of(w);
+
+	if (w->frames >= w->depth)
+		return -1;
+	w->frames++;
+	if (host->places)
+		host->places[w->words] = place;
+	host->words[w->words++] = head;
+	host->words[w->words++] = rest;
 	return 0;
 }
 
 /*
- * Walk until the end; host_walk.walk.at is the leaf (or where another walk stopped). The end is in
- * walk.end.
+ * Walk the machine frames until the end; host_walk.walk.at is the leaf (or where another walk
+ * stopped). The end is in walk.end. Frames of runtimes are runtimes/walk-host.h's.
  */
 void host_walk_native(struct host_walk *walk);
 

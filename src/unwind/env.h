@@ -9,7 +9,13 @@
  *   env_module(w, number, ret)  where a module's rows are; non-zero: no such
  *   env_segment(w, number)      a segment of row storage; NULL: no such
  *   env_rule(w, number, ret)    an unwind rule; non-zero: no such
- *   push(w, pc)                 one more frame; non-zero: the buffer is full
+ *   env_python(w)               what the process's CPython is; NULL: no such
+ *   env_layout(w, number)       a layout of CPython; NULL: no such
+ *   env_thread_state(w)         where the thread's state was found before; 0: not known
+ *   env_keep_state(w, address)  where it is
+ *   push(w, pc)                 one more machine frame; non-zero: the buffer is full
+ *   push_runtime(w, head, rest, at)  one more frame of a runtime, two words (abi/sample.h); AT is
+ *                               its address in the target, for those who look further
  *
  * WALK_INLINE functions use constant-size reads, bounded loops, no globals, no libc; WALK_UNROLL
  * stands before a loop that must disappear.

@@ -317,16 +317,20 @@ WALK_INLINE enum walk_end native_step(struct walk *w)
 	return END_no_rows;
 }
 
+/* Push the present frame. Non-zero: there is no room for it, and the walk is over. */
+WALK_INLINE int native_push(struct walk *w)
+{
+	if (!push(w, w->at.pc | (w->flags & WALK_call ? 0 : SAMPLE_EXACT_PC)))
+		return 0;
+	w->end = END_depth;
+	return 1;
+}
+
 /* Push the present frame and step. Non-zero: the walk is over, w->end says why. */
 WALK_INLINE int native_walk_one(struct walk *w)
 {
-	if (push(w, w->at.pc | (w->flags & WALK_call ? 0 : SAMPLE_EXACT_PC))) {
-		w->end = END_depth;
+	if (native_push(w))
 		return 1;
-	}
-	enum walk_end end = native_step(w);
-	if (end == END_none)
-		return 0;
-	w->end = end;
-	return 1;
+	w->end = native_step(w);
+	return w->end != END_none;
 }

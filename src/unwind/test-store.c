@@ -98,7 +98,7 @@ static struct host_walk step(const struct bench *bench, uint32_t module, uint64_
 	static uint64_t frames[2];
 	static struct unwind_mapping map;
 	static struct host_tables tables;
-	struct host_walk walk = {.read = read_words, .context = words, .frames = frames};
+	struct host_walk walk = {.memory = {read_words, words}, .words = frames};
 
 	for (int i = 0; i < STACK_WORDS; i++)
 		words[i] = 0x10; // a caller outside every mapping
@@ -213,7 +213,7 @@ static struct host_walk by_frame_pointer(uint64_t code, uint64_t fp, uint64_t *w
 	static uint64_t frames[8];
 	static struct unwind_mapping map;
 	static struct host_tables tables;
-	struct host_walk walk = {.read = read_words, .context = words, .frames = frames};
+	struct host_walk walk = {.memory = {read_words, words}, .words = frames};
 
 	// The code is in the stack's last word, which is as readable as any.
 	words[STACK_WORDS - 1] = code;
@@ -250,7 +250,7 @@ TEST(the_prologue_tells_whose_frame_pointer_it_is)
 		words[cases[i].return_at] = STACK + 8;
 		struct host_walk walk = by_frame_pointer(cases[i].code, cases[i].fp, words);
 		ASSERT_TRUE(walk.walk.frames >= 2);
-		ASSERT_EQ(walk.frames[1], STACK + 8);
+		ASSERT_EQ(walk.words[1], STACK + 8);
 	}
 }
 

@@ -191,9 +191,8 @@ struct error *machine_walk(struct machine *machine, const struct user_regs_struc
 		tables.mappings = machine->mappings;
 		*ret = (struct host_walk){
 			.tables = &tables,
-			.read = read_target,
-			.context = machine,
-			.frames = frames,
+			.memory = {read_target, machine},
+			.words = frames,
 			.walk = {.at = state_of(regs),
 				 .flags = WALK_leaf,
 				 .depth = depth,
