@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "formats/utf8.h"
+#include "base/utf8.h"
 
 struct emit emit_to(FILE *stream, enum emit_mode mode)
 {

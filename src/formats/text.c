@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "formats/order.h"
-#include "formats/utf8.h"
+#include "base/utf8.h"
 
 static bool ends_line(uint32_t code)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 by table 3-7 of the Unicode Standard, "Well-Formed UTF-8 Byte Sequences". */
-#include "formats/utf8.h"
+#include "base/utf8.h"
 
 /* What a first byte says: how many bytes follow, its own bits, and between what the second byte
  * lies. */

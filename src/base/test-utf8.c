@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Well-formed and ill-formed sequences, the latter as in the Unicode Standard, section 3.9. */
-#include "formats/utf8.h"
+#include "base/utf8.h"
 
 #include "unit.h"
 
