@@ -79,7 +79,8 @@ struct error *map_set_copy(struct map_sets *sets, const struct map_set *from, st
 	return NULL;
 }
 
-size_t map_set_position(const struct map_set *set, uint64_t addr)
+/* Number of the first mapping that ends above ADDR. */
+static size_t position(const struct map_set *set, uint64_t addr)
 {
 	size_t low = 0, high = set->count;
 
@@ -110,7 +111,7 @@ static void set_insert(struct map_set *set, size_t i, struct process_map map)
 /* Make START..END free of mappings: what reaches into it is cut, one that spans it is split. */
 static void set_clear(struct map_sets *sets, struct map_set *set, uint64_t start, uint64_t end)
 {
-	size_t i = map_set_position(set, start);
+	size_t i = position(set, start);
 
 	while (i < set->count && set->map[i].start < end) {
 		struct process_map *map = &set->map[i];
@@ -149,7 +150,7 @@ static struct error *set_add(struct map_sets *sets, struct map_set *set, struct 
 	}
 	set_changed(sets, set);
 	set_clear(sets, set, map.start, map.end);
-	set_insert(set, map_set_position(set, map.start), map);
+	set_insert(set, position(set, map.start), map);
 	return NULL;
 }
 
@@ -207,6 +208,36 @@ struct error *map_set_add_source(struct map_sets *sets, struct map_set *set,
 	if (is_managed_runtime(path))
 		set->managed = true;
 	return set_add(sets, set, map);
+}
+
+struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set, uint32_t pid,
+			       const struct maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct map *map = &maps->map[i];
+		struct object_source source = {
+			.path = map->path,
+			.pid = pid,
+			.start = map->start,
+			.end = map->end,
+			.inode = map->inode,
+		};
+		if (map->prot & MAPS_EXECUTE)
+			TRY(map_set_add_source(sets, set, &source, map->offset));
+	}
+	return NULL;
+}
+
+struct code map_set_code(const struct map_set *set, uint64_t pc)
+{
+	size_t i = position(set, pc);
+
+	if (i == set->count || set->map[i].start > pc)
+		return (struct code){.kind = CODE_none};
+	const struct process_map *map = &set->map[i];
+	if (map->object == OBJECT_NONE)
+		return (struct code){.kind = CODE_jit, .addr = pc};
+	return (struct code){.kind = CODE_object, .object = map->object, .addr = pc - map->bias};
 }
 
 /* One mapping as walkers want it. */

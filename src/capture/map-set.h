@@ -14,10 +14,12 @@
 #include "base/ranges.h"
 #include "capture/kernel.h"
 #include "capture/objects.h"
+#include "proc/maps.h"
 
 /* What all sets share. */
 struct map_sets {
-	struct kernel_side *kernel; /* borrowed from the capture, as the next two */
+	/* Borrowed from the capture, as the next two; NULL: sets are not published. */
+	struct kernel_side *kernel;
 	struct objects *objects;
 	struct counters *counters;
 	struct ranges ranges; /* free entries of the kernel's table of mappings */
@@ -39,6 +41,19 @@ struct map_set {
 	bool in_kernel;               /* the range is valid */
 };
 
+enum code_kind {
+	CODE_none, /* nothing is mapped there */
+	CODE_object,
+	CODE_jit, /* executable memory without a file */
+};
+
+/* What is at an address of a process. */
+struct code {
+	enum code_kind kind;
+	uint32_t object; /* number */
+	uint64_t addr;   /* in the object; for CODE_jit the pc itself */
+};
+
 /* An empty set; one reference is the caller's. */
 struct error *map_set_new(struct map_set **ret);
 struct error *map_set_copy(struct map_sets *sets, const struct map_set *from, struct map_set **ret);
@@ -53,8 +68,12 @@ void map_set_unref(struct map_sets *sets, struct map_set *set);
 struct error *map_set_add_source(struct map_sets *sets, struct map_set *set,
 				 struct object_source *source, uint64_t offset);
 
-/* Number of the first mapping that ends above ADDR. */
-size_t map_set_position(const struct map_set *set, uint64_t addr);
+/* Enter the executable ones of MAPS, those of PID, into SET, which is not shared. */
+struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set, uint32_t pid,
+			       const struct maps *maps);
+
+/* What is at PC. */
+struct code map_set_code(const struct map_set *set, uint64_t pc);
 
 /* See that set->table holds the mappings as walkers want them; it does until the set changes. */
 struct error *map_set_build_table(const struct map_sets *sets, struct map_set *set);

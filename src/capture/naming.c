@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From numbers to names. How an address gets its name is symbolize/'s business. */
-#define LOG_DOMAIN "naming"
 #include "capture/naming.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "abi/ends.h"
 #include "base/array.h"
-#include "base/log.h"
 #include "base/str.h"
+#include "capture/namer.h"
 #include "capture/stacks.h"
-#include "proc/process.h"
-#include "proc/root.h"
-#include "symbolize/symbolizer.h"
 #include "unwind/env-host.h"
 
 enum { NAMES_MAX = 64 << 20, FRAMES_PER_PULSE = 256 };
@@ -28,81 +22,33 @@ struct naming {
 	const struct profile *numbers;
 	struct objects *objects;
 	struct profile *profile;
-	struct symbolizer *symbolizer;
-	uint32_t object; /* whose symbols are open; OBJECT_NONE: none's */
-	struct symbol_object *symbols;
-	struct rows starts;  /* of object; symbols refer to them */
-	uint32_t *ns_pids;   /* by process; 0: not asked for yet */
+	struct namer *namer;
+	uint32_t object;     /* whose symbols are open; OBJECT_NONE: none's */
 	struct named *named; /* by frame of numbers */
 	frame_id *names;
 	size_t name_count, name_room;
 };
 
-/* Perf maps and debug files: a file of the target's owner or root's, below the target's root. */
-static int open_for_symbols(void *context, uint32_t pid, const char *path)
-{
-	enum root_outcome outcome;
-	int fd = -1;
-	struct error *err = root_open((pid_t)pid, path, &outcome, &fd);
-
-	if (err) {
-		log_debug("%s", error_text(err));
-		error_free(
-			err); // no such file is the usual case, and no descriptor left ends alike
-		return -1;
-	}
-	return outcome == ROOT_opened ? fd : -1;
-}
-
-/*
- * The tables of one object at a time: those of a large one with debug information are hundreds of
- * MB.
- */
-static void close_object(struct naming *naming)
-{
-	symbol_object_free(naming->symbols);
-	naming->symbols = NULL;
-	naming->object = OBJECT_NONE;
-	rows_deinit(&naming->starts);
-	naming->starts = (struct rows)ROWS_INIT;
-	if (naming->symbolizer)
-		symbolizer_trim(naming->symbolizer);
-}
-
 static void naming_deinit(struct naming *naming)
 {
-	close_object(naming);
-	symbolizer_free(naming->symbolizer);
-	free(naming->ns_pids);
+	namer_free(naming->namer);
 	free(naming->named);
 	free(naming->names);
 	profile_free(naming->profile);
 }
 
-static struct error *load_kernel(struct naming *naming)
-{
-	_cleanup_close_ int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL; // no names for kernel frames, which then say so themselves
-	return symbolizer_load_kernel(naming->symbolizer, fd);
-}
-
 static struct error *start(struct naming *naming, const struct naming_options *options)
 {
-	struct symbolizer_options how = {
-		.open = open_for_symbols,
+	struct namer_options how = {
 		.lines = options->lines,
 		.debuginfod = options->debuginfod,
+		.objects = naming->objects,
 	};
-	size_t processes = profile_processes(naming->numbers);
 	size_t frames = profile_frames(naming->numbers);
 
-	TRY(symbolizer_new(&how, &naming->symbolizer));
-	TRY(load_kernel(naming));
-	naming->ns_pids = calloc(processes + 1, sizeof(*naming->ns_pids));
+	TRY(namer_new(&how, &naming->namer));
 	naming->named = calloc(frames + 1, sizeof(*naming->named));
-	if (!naming->ns_pids || !naming->named)
+	if (!naming->named)
 		return error_oom();
 	return profile_new(NULL, &naming->profile);
 }
@@ -151,80 +97,38 @@ static struct error *add_text(struct naming *naming, enum frame_kind kind, const
 	return add_symbol(naming, &symbol, NULL);
 }
 
-/* The symbols of object NUMBER; NULL when its file could not be opened. */
-static struct error *symbols_of(struct naming *naming, uint32_t number, struct symbol_object **ret)
-{
-	struct object *object = objects_object(naming->objects, number);
-
-	if (naming->object != number) {
-		close_object(naming);
-		naming->object = number;
-	}
-	if (!naming->symbols && object) {
-		TRY(objects_starts(naming->objects, number, &naming->starts));
-		struct symbol_place place = {
-			.path = objects_path(naming->objects, number),
-			.pid = objects_pid(naming->objects, number),
-			.rows = &naming->starts,
-		};
-		TRY(symbolizer_object(naming->symbolizer, object, &place, &naming->symbols));
-	}
-	*ret = naming->symbols;
-	return NULL;
-}
-
 static struct error *name_native(struct naming *naming, const struct frame *number)
 {
-	uint32_t object = stacks_frame_number(number);
-	const char *path = objects_path(naming->objects, object);
+	struct namer_place place = {
+		.object = stacks_frame_number(number),
+		.addr = number->offset,
+		.call = stacks_frame_call(number),
+	};
+	bool is_code = objects_is_code(naming->objects, place.object);
+	const char *path = is_code ? objects_path(naming->objects, place.object) : NULL;
 	struct symbol symbols[SYMBOLS_MAX];
-	struct symbol_object *from;
-	_cleanup_free_ char *text = NULL;
 	size_t count;
 
-	TRY(symbols_of(naming, object, &from));
-	if (!from) {
-		TRY(str_format(&text, "(%s)", path));
-		return add_text(naming, KIND_native, text);
-	}
-	TRY(symbolize_object(from, number->offset, stacks_frame_call(number), symbols, &count));
+	// The tables of one object at a time.
+	if (naming->object != place.object)
+		namer_trim(naming->namer);
+	naming->object = place.object;
+	TRY(namer_object(naming->namer, &place, symbols, &count));
 	while (count-- > 0)
 		TRY(add_symbol(naming, &symbols[count], path));
 	return NULL;
 }
 
-/*
- * What process number PROCESS calls itself: its pid in its own namespace, which names its perf
- * map.
- */
-static uint32_t ns_pid_of(struct naming *naming, uint32_t process, uint32_t pid)
-{
-	struct process_status status;
-	enum process_look look;
-
-	if (naming->ns_pids[process])
-		return naming->ns_pids[process];
-	struct error *err = process_read_status((pid_t)pid, &look, &status);
-	bool known = !err && look == PROCESS_there && status.ns_count;
-	error_free(err); // gone: the map may be there all the same, under the number we know
-	naming->ns_pids[process] = known ? (uint32_t)status.ns_pid[status.ns_count - 1] : pid;
-	return naming->ns_pids[process];
-}
-
 static struct error *name_jit(struct naming *naming, const struct frame *number)
 {
-	uint32_t process = stacks_frame_number(number);
-	uint32_t pid = profile_process_at(naming->numbers, process)->pid;
+	const struct process *process =
+		profile_process_at(naming->numbers, stacks_frame_number(number));
 	struct symbol symbol;
 
 	if (number->inlined)
 		return add_text(naming, KIND_native, "[unknown code]");
-	struct symbol_jit at = {
-		.pid = pid,
-		.ns_pid = ns_pid_of(naming, process, pid),
-		.pc = number->offset - stacks_frame_call(number),
-	};
-	TRY(symbolize_jit(naming->symbolizer, &at, &symbol));
+	TRY(namer_jit(naming->namer, process->pid, number->offset - stacks_frame_call(number),
+		      &symbol));
 	return add_symbol(naming, &symbol, NULL);
 }
 
@@ -232,8 +136,7 @@ static struct error *name_kernel(struct naming *naming, const struct frame *numb
 {
 	struct symbol symbol;
 
-	TRY(symbolize_kernel(naming->symbolizer, number->offset - stacks_frame_call(number),
-			     &symbol));
+	TRY(namer_kernel(naming->namer, number->offset - stacks_frame_call(number), &symbol));
 	return add_symbol(naming, &symbol, NULL);
 }
 

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "capture/map-set.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
@@ -155,20 +154,10 @@ static struct error *read_maps(struct processes *processes, uint32_t pid, struct
 		return NULL;
 	}
 	TRY(map_set_new(&set));
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct map *map = &maps.map[i];
-		struct object_source source = {
-			.path = map->path,
-			.pid = pid,
-			.start = map->start,
-			.end = map->end,
-			.inode = map->inode,
-		};
-		struct error *err = map_set_add_source(&processes->sets, set, &source, map->offset);
-		if (err) {
-			map_set_unref(&processes->sets, set);
-			return err;
-		}
+	struct error *err = map_set_add_maps(&processes->sets, set, pid, &maps);
+	if (err) {
+		map_set_unref(&processes->sets, set);
+		return err;
 	}
 	*ret = set;
 	return NULL;
@@ -416,15 +405,7 @@ struct error *processes_refresh(struct processes *processes, struct process_stat
 
 struct code process_code(const struct process_state *process, uint64_t pc)
 {
-	const struct map_set *set = process->maps;
-	size_t i = map_set_position(set, pc);
-
-	if (i == set->count || set->map[i].start > pc)
-		return (struct code){.kind = CODE_none};
-	const struct process_map *map = &set->map[i];
-	if (map->object == OBJECT_NONE)
-		return (struct code){.kind = CODE_jit, .addr = pc};
-	return (struct code){.kind = CODE_object, .object = map->object, .addr = pc - map->bias};
+	return map_set_code(process->maps, pc);
 }
 
 struct error *processes_missed(struct processes *processes, struct process_state *process,

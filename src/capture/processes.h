@@ -11,21 +11,9 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "capture/kernel.h"
+#include "capture/map-set.h"
 #include "capture/objects.h"
 #include "capture/side-band.h"
-
-enum code_kind {
-	CODE_none, /* nothing is mapped there */
-	CODE_object,
-	CODE_jit, /* executable memory without a file */
-};
-
-/* What is at an address of a process. */
-struct code {
-	enum code_kind kind;
-	uint32_t object; /* number */
-	uint64_t addr;   /* in the object; for CODE_jit the pc itself */
-};
 
 struct process_state;
 struct processes;
