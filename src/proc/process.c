@@ -10,12 +10,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/file.h"
 #include "base/str.h"
+#include "proc/proctext.h"
 
 enum {
-	STAT_BYTES_MAX = 16 * 1024,
-	STATUS_BYTES_MAX = 1 << 20, /* its line of groups may list 65536 numbers */
 	CGROUP_BYTES_MAX = 256 * 1024,
 	ARGUMENT_BYTES = 4096,
 	PF_KTHREAD = 0x00200000, /* include/linux/sched.h */
@@ -27,73 +25,25 @@ void pids_deinit(struct pids *pids)
 	*pids = (struct pids)PIDS_INIT;
 }
 
-static bool is_gone(int code)
-{
-	return code == ENOENT || code == ESRCH;
-}
-
 /* All of /proc/PID/NAME; a NULL text when the process is gone. */
 static struct error *read_text(pid_t pid, const char *name, size_t max, char **ret)
 {
 	_cleanup_free_ char *path = NULL;
-	size_t size;
 
 	TRY(str_format(&path, "/proc/%d/%s", pid, name));
-	struct error *err = file_read(AT_FDCWD, path, max, ret, &size);
-	if (err && is_gone(error_code(err))) {
-		error_free(err); // the process has ended: the caller sees it by the NULL
-		*ret = NULL;
-		return NULL;
-	}
-	return err;
-}
-
-/* The decimal number at TEXT, with a blank or the end behind it. */
-static bool number_at(const char *text, uint64_t *ret, const char **ret_end)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	*ret_end = end;
-	return !errno && (!*end || strchr(" \t\n", *end));
-}
-
-static const char *skip_blanks(const char *text)
-{
-	return text + strspn(text, " \t");
-}
-
-/* Field NUMBER of stat, counted from 1 as in proc(5), with AFTER standing behind field 2. */
-static bool stat_number(const char *after, unsigned number, uint64_t *ret)
-{
-	const char *end;
-
-	for (unsigned field = 3; field < number; field++) {
-		after = skip_blanks(after);
-		after += strcspn(after, " \t\n");
-	}
-	return number_at(skip_blanks(after), ret, &end);
+	return proctext_read(path, max, ret);
 }
 
 static struct error *parse_stat(const char *text, struct process_status *status)
 {
 	uint64_t parent, flags, start;
 
-	// The name may hold blanks and parentheses; what follows it may not.
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	if (!open || !close || close < open)
+	const char *after = proctext_stat_name(text, status->comm, sizeof(status->comm));
+	if (!after)
 		return error_new("/proc/%d/stat: no name in it", status->pid);
-	size_t length = (size_t)(close - open - 1);
-	if (length >= sizeof(status->comm))
-		length = sizeof(status->comm) - 1;
-	memcpy(status->comm, open + 1, length);
-
-	const char *state = skip_blanks(close + 1);
-	if (!*state || !stat_number(close + 1, 4, &parent) || !stat_number(close + 1, 9, &flags) ||
-	    !stat_number(close + 1, 22, &start))
+	const char *state = proctext_skip_blanks(after);
+	if (!*state || !proctext_stat_number(after, 4, &parent) ||
+	    !proctext_stat_number(after, 9, &flags) || !proctext_stat_number(after, 22, &start))
 		return error_new("/proc/%d/stat: fields missing", status->pid);
 	status->state = *state;
 	status->parent_pid = (pid_t)parent;
@@ -102,33 +52,23 @@ static struct error *parse_stat(const char *text, struct process_status *status)
 	return NULL;
 }
 
-/* The text behind "NAME:" of a file of such lines; NULL when there is none. */
-static const char *find_line(const char *text, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (text && (strncmp(text, name, length) || text[length] != ':')) {
-		text = strchr(text, '\n');
-		text += text ? 1 : 0;
-	}
-	return text ? skip_blanks(text + length + 1) : NULL;
-}
-
 static struct error *parse_status(const char *text, struct process_status *status)
 {
-	const char *at = find_line(text, "Uid");
+	const char *at = proctext_line(text, "Uid");
 	uint64_t number;
 
 	// Real, effective, saved, file system.
-	if (!at || !number_at(at, &number, &at) || !number_at(skip_blanks(at), &number, &at))
+	if (!at || !proctext_number(at, &number, &at) ||
+	    !proctext_number(proctext_skip_blanks(at), &number, &at))
 		return error_new("/proc/%d/status: no uid in it", status->pid);
 	status->uid = (uid_t)number;
 
 	// NSpid is there since Linux 4.1, if the kernel has pid namespaces.
-	at = find_line(text, "NSpid");
-	while (at && status->ns_count < PROCESS_NAMESPACES_MAX && number_at(at, &number, &at)) {
+	at = proctext_line(text, "NSpid");
+	while (at && status->ns_count < PROCESS_NAMESPACES_MAX &&
+	       proctext_number(at, &number, &at)) {
 		status->ns_pid[status->ns_count++] = (pid_t)number;
-		at = skip_blanks(at);
+		at = proctext_skip_blanks(at);
 	}
 	if (!status->ns_count)
 		status->ns_pid[status->ns_count++] = status->pid;
@@ -142,8 +82,8 @@ struct error *process_read_status(pid_t pid, enum process_look *ret_look,
 	_cleanup_free_ char *stat_text = NULL;
 	_cleanup_free_ char *status_text = NULL;
 
-	TRY(read_text(pid, "stat", STAT_BYTES_MAX, &stat_text));
-	TRY(read_text(pid, "status", STATUS_BYTES_MAX, &status_text));
+	TRY(read_text(pid, "stat", PROCTEXT_STAT_BYTES, &stat_text));
+	TRY(read_text(pid, "status", PROCTEXT_STATUS_BYTES, &status_text));
 	if (!stat_text || !status_text) {
 		*ret_look = PROCESS_gone;
 		return NULL;
@@ -162,7 +102,7 @@ struct error *process_read_exe(pid_t pid, char **ret)
 
 	TRY(str_format(&path, "/proc/%d/exe", pid));
 	ssize_t length = readlink(path, target, sizeof(target) - 1);
-	if (length < 0 && !is_gone(errno))
+	if (length < 0 && !proctext_is_gone(errno))
 		return error_errno("read link %s", path);
 	target[length < 0 ? 0 : length] = 0;
 	return str_copy(ret, target);
@@ -234,7 +174,7 @@ static struct error *list_numbers(const char *path, struct pids *ret)
 	struct dirent *entry;
 	uint64_t number;
 
-	if (!directory && !is_gone(errno))
+	if (!directory && !proctext_is_gone(errno))
 		return error_errno("open %s", path);
 	while (directory && (errno = 0, entry = readdir(directory))) {
 		if (!str_parse_u64(entry->d_name, 1, INT_MAX, &number))
@@ -242,7 +182,7 @@ static struct error *list_numbers(const char *path, struct pids *ret)
 		TRY(ARRAY_RESERVE(pids.pid, pids.room, pids.count, 1, PIDS_MAX, "processes"));
 		pids.pid[pids.count++] = (pid_t)number;
 	}
-	if (directory && errno && !is_gone(errno))
+	if (directory && errno && !proctext_is_gone(errno))
 		return error_errno("read %s", path);
 	if (pids.count)
 		qsort(pids.pid, pids.count, sizeof(*pids.pid), compare_pids);
