@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machine frames beside Python frames: which of them say the same once more. The interpreter's own
+ * frames between those that it evaluates, and what leads to the first of them from the thread's
+ * start, are hidden; what it does for the innermost Python frame (sorting, hashing), extension
+ * modules, libraries and the program that embeds it stay.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct python_neighbour {
+	bool python;      /* a frame that the interpreter evaluates */
+	bool interpreter; /* machine code of the object that holds the evaluator */
+	bool start;       /* of the C library, where threads and programs start */
+	bool keep;        /* the answer */
+};
+
+/* Set keep in each of COUNT frames, leaf first. Without any Python frame all stay. */
+void python_hide_interpreter(struct python_neighbour *frame, size_t count);
+
+/* Is PATH a C library's, or the dynamic loader's? */
+bool python_starts_in(const char *path);
