@@ -11,13 +11,12 @@
 #include "abi/python.h"
 #include "proc/memory.h"
 
-/* Builds of one version, which lay out their objects differently. */
+/* Builds of one version that lay out their objects differently. Py_DEBUG alone moves nothing. */
 enum python_build {
-	PYTHON_BUILD_release = 0,
-	PYTHON_BUILD_debug,               /* Py_DEBUG; up to 3.7 that means Py_TRACE_REFS, too */
-	PYTHON_BUILD_traced,              /* Py_TRACE_REFS with or without Py_DEBUG; from 3.8 on */
-	PYTHON_BUILD_free_threaded,       /* Py_GIL_DISABLED; from 3.13 on */
-	PYTHON_BUILD_free_threaded_debug, /* the same with Py_DEBUG */
+	PYTHON_BUILD_PLAIN = 0,
+	/* Py_TRACE_REFS; up to 3.7 debug builds have it, from 3.13 on it changes nothing. */
+	PYTHON_BUILD_TRACED,
+	PYTHON_BUILD_FREE, /* free-threaded, 3.13 and later */
 	PYTHON_BUILDS,
 };
 
