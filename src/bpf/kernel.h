@@ -27,9 +27,23 @@ struct thread_struct {
 	unsigned long fsbase;
 } CORE;
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+} CORE;
+
+struct sched_info {
+	unsigned long pcount; /* times put on a CPU */
+} CORE;
+
 struct task_struct {
 	int pid, tgid;
 	unsigned int flags;
+	unsigned int __state;
+	int on_cpu;
+	__u64 utime, stime;
+	unsigned long nvcsw, nivcsw;
+	struct sched_entity se;
+	struct sched_info sched_info;
 	void *stack;
 	void *mm;
 	struct task_struct *group_leader;

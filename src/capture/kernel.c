@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading, feeding and reading the BPF programs through libbpf. */
-#define LOG_DOMAIN "capture"
 #include "capture/kernel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/array.h"
-#include "base/log.h"
+#include "capture/loading.h"
 #include "sample.skel.h"
 
 enum {
@@ -45,19 +43,6 @@ struct kernel_side {
 	uint64_t malformed;
 };
 
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[512];
-
-	if (!log_enabled(LOG_DEBUG, LOG_DOMAIN))
-		return 0;
-	int length = vsnprintf(line, sizeof(line), format, args);
-	if (length > 0 && (size_t)length < sizeof(line) && line[length - 1] == '\n')
-		line[length - 1] = 0;
-	log_debug("%s", line);
-	return length;
-}
-
 static void set_constants(struct sample_bpf *skeleton, const struct kernel_options *options)
 {
 	struct sample_bpf__rodata *constants = skeleton->rodata;
@@ -79,20 +64,6 @@ static bool use_loop(enum kernel_variant variant)
 	       libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1;
 }
 
-static struct error *load_error(int code)
-{
-	if (code == -EPERM)
-		return error_new("load BPF programs: not permitted; run as root, or with CAP_BPF, "
-				 "CAP_PERFMON and CAP_SYS_PTRACE (cairn doctor says more)");
-	if (code == -ESRCH || code == -ENOENT)
-		return error_new(
-			"load BPF programs: the kernel has no BTF (/sys/kernel/btf/vmlinux), "
-			"which tells where its structures are; use a kernel built with "
-			"CONFIG_DEBUG_INFO_BTF");
-	errno = -code;
-	return error_errno("load BPF programs");
-}
-
 static struct error *load(struct kernel_side *kernel, const struct kernel_options *options)
 {
 	struct sample_bpf *skeleton = kernel->skeleton;
@@ -112,7 +83,7 @@ static struct error *load(struct kernel_side *kernel, const struct kernel_option
 
 	int code = sample_bpf__load(skeleton);
 	if (code)
-		return load_error(code);
+		return loading_error(code);
 	if (!loop) {
 		uint32_t zero = 0;
 		int walk = bpf_program__fd(skeleton->progs.walk_tail);
@@ -186,7 +157,7 @@ struct error *kernel_open(const struct kernel_options *options, struct kernel_si
 
 	if (!kernel)
 		return error_oom();
-	libbpf_set_print(print_libbpf);
+	loading_log_libbpf();
 	kernel->skeleton = sample_bpf__open();
 	struct error *err =
 		kernel->skeleton ? set_up(kernel, options) : error_errno("read the BPF programs");

@@ -12,18 +12,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
+#include "proc/system.h"
 
 enum { TEXT_MAX = 1 << 20 }; /* larger than any mountinfo or setting that we read */
-
-/* The machine's own PID namespace: PROC_PID_INIT_INO in Linux' include/linux/proc_ns.h (3.8). */
-static const ino_t machine_pid_namespace = 0xeffffffc;
 
 /* All of PATH; NULL if it cannot be read, which is a fact like any other. The caller frees it. */
 static void read_text(const char *path, char **ret)
@@ -117,13 +114,6 @@ static bool has_entries(const char *path)
 		if (entry->d_name[0] != '.')
 			return true;
 	return false;
-}
-
-static bool read_own_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) || st.st_ino != machine_pid_namespace;
 }
 
 static uint64_t read_memlock(void)
@@ -252,7 +242,7 @@ struct error *facts_gather(struct facts *ret)
 	facts.capabilities = read_capabilities();
 	facts.type_information = !access("/sys/kernel/btf/vmlinux", R_OK);
 	facts.lockdown = read_lockdown();
-	facts.own_pid_namespace = read_own_pid_namespace();
+	facts.own_pid_namespace = system_has_own_pid_namespace();
 	facts.kernel_names = read_kernel_names();
 	facts.hidden_pids = read_hidden_pids();
 	facts.debug_files = has_entries("/usr/lib/debug/.build-id");

@@ -3,8 +3,12 @@
 #include "proc/system.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "proc/cpus.h"
+
+/* The machine's own PID namespace: PROC_PID_INIT_INO in Linux' include/linux/proc_ns.h (3.8). */
+static const ino_t machine_pid_namespace = 0xeffffffc;
 
 struct error *system_read(struct system_facts *ret)
 {
@@ -23,4 +27,11 @@ struct error *system_read(struct system_facts *ret)
 	facts.cpus = (uint32_t)cpus.count;
 	*ret = facts;
 	return NULL;
+}
+
+bool system_has_own_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino != machine_pid_namespace;
 }

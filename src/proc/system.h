@@ -2,6 +2,7 @@
 /* What is known of this machine: the facts a profile carries about where it was taken. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/utsname.h>
 
@@ -20,3 +21,6 @@ struct system_facts {
 };
 
 struct error *system_read(struct system_facts *ret);
+
+/* Do processes have other numbers here than the kernel gave them? (Or it cannot be found out.) */
+bool system_has_own_pid_namespace(void);
