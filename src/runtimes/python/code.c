@@ -9,14 +9,14 @@
 #include "runtimes/python/text.h"
 
 enum {
-	OBJECT_MAX = 512,     /* bytes of a code object without its instructions: 192 in 3.14 */
+	OBJECT_MAX = 512,     /* up to what is read of a code object: 160 in 3.14 */
 	TAG = 7,              /* lowest bits of a pointer that are none of its address */
 	FLAG_BYTES = 1 << 27, /* Py_TPFLAGS_BYTES_SUBCLASS, and ..._STRING_SUBCLASS of 2.7 */
 	FUNCTION_MAX = 1024,
 	NAME_MAX_BYTES = 512,
 	FILE_MAX = 4096 + 64,
-	/* Of 53,171 code objects of Debian's packages half have at most 66 bytes, and the longest, a
-	 * module that is one dictionary, 74,482. */
+	/* Of 53,171 code objects of Debian's packages half have 66 bytes or less, and the longest,
+	 * a module that is one dictionary, has 74,482. */
 	TABLE_MAX = 1 << 20,
 };
 
