@@ -104,13 +104,13 @@ def debian():
 class Target:
     """A program that runs, and what it told of its stacks."""
 
-    def __init__(self, command, folder, pause, before=(), **environment):
+    def __init__(self, command, folder, pause, **environment):
         self.expect_path = pathlib.Path(folder) / "expect.jsonl"
         self.log_path = pathlib.Path(folder) / "log"
-        environment = clean_environment(CAIRN_EXPECT=str(self.expect_path), CAIRN_PAUSE=pause, **environment)
+        environment = clean_environment(**{"CAIRN_EXPECT": str(self.expect_path), "CAIRN_PAUSE": pause, **environment})
         with open(self.log_path, "wb") as log:
-            self.child = subprocess.Popen([*map(str, before), *map(str, command)], stdin=subprocess.DEVNULL, stdout=log,
-                                          stderr=log, env=environment, preexec_fn=lambda: os.nice(5))
+            self.child = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          env=environment, preexec_fn=lambda: os.nice(5))
         self.pid = self.child.pid
 
     def wait_ready(self, patience=60):
