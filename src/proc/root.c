@@ -58,15 +58,21 @@ static struct error *failed(const char *path, enum root_outcome *ret)
 	return NULL;
 }
 
+struct wanted {
+	const char *path;
+	enum root_type type;
+};
+
 /* Open for reading what the O_PATH descriptor HANDLE stands for. */
-static struct error *open_handle(int handle, const char *path, enum root_outcome *ret, int *ret_fd)
+static struct error *open_handle(int handle, const struct wanted *wanted, enum root_outcome *ret,
+				 int *ret_fd)
 {
 	_cleanup_free_ char *self = NULL;
 	struct stat st;
 
 	if (fstat(handle, &st) < 0)
-		return failed(path, ret);
-	if (!S_ISREG(st.st_mode)) {
+		return failed(wanted->path, ret);
+	if ((st.st_mode & S_IFMT) != (wanted->type == ROOT_FILE ? S_IFREG : S_IFDIR)) {
 		*ret = ROOT_not_a_file;
 		return NULL;
 	}
@@ -74,7 +80,7 @@ static struct error *open_handle(int handle, const char *path, enum root_outcome
 	// O_NONBLOCK: do not wait for somebody's lease on the file.
 	int fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return failed(path, ret);
+		return failed(wanted->path, ret);
 	*ret = ROOT_opened;
 	*ret_fd = fd;
 	return NULL;
@@ -160,7 +166,8 @@ static bool next_name(struct steps *steps, char name[static NAME_MAX + 2])
 	return length > 0;
 }
 
-/* Walk to the end of rest. Returns 0 or an errno; it ends because every link is counted. */
+/* Walk to the end of rest, which is a file or the innermost directory. Returns 0 or an errno; it
+ * ends because every link is counted. */
 static int walk(struct steps *steps)
 {
 	char name[NAME_MAX + 2];
@@ -172,25 +179,34 @@ static int walk(struct steps *steps)
 		if (code)
 			return code;
 	}
-	return steps->file < 0 ? EISDIR : 0;
+	return 0;
 }
 
-struct error *root_open_by_steps(int root_fd, const char *path, enum root_outcome *ret, int *ret_fd)
+static struct error *open_by_steps(int root_fd, const struct wanted *wanted, enum root_outcome *ret,
+				   int *ret_fd)
 {
 	_cleanup_(steps_leave) struct steps steps = {.fd = {root_fd}, .depth = 1, .file = -1};
-	size_t length = strlen(path);
+	size_t length = strlen(wanted->path);
 
 	errno = length < PATH_MAX ? 0 : ENAMETOOLONG;
 	if (!errno) {
-		memcpy(steps.rest, path, length + 1);
+		memcpy(steps.rest, wanted->path, length + 1);
 		errno = walk(&steps);
 	}
 	if (errno)
-		return failed(path, ret);
-	return open_handle(steps.file, path, ret, ret_fd);
+		return failed(wanted->path, ret);
+	return open_handle(steps.file < 0 ? steps.fd[steps.depth - 1] : steps.file, wanted, ret,
+			   ret_fd);
 }
 
-static struct error *open_below(int root_fd, const char *path, enum root_outcome *ret, int *ret_fd)
+struct error *root_open_by_steps(int root_fd, const char *path, enum root_type type,
+				 enum root_outcome *ret, int *ret_fd)
+{
+	return open_by_steps(root_fd, &(struct wanted){path, type}, ret, ret_fd);
+}
+
+static struct error *open_below(int root_fd, const struct wanted *wanted, enum root_outcome *ret,
+				int *ret_fd)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -200,19 +216,20 @@ static struct error *open_below(int root_fd, const char *path, enum root_outcome
 
 	// EAGAIN: a directory was moved while ".." was resolved. The target may do that for ever.
 	for (int i = 0; i < RETRIES_MAX; i++) {
-		handle = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		handle = (int)syscall(SYS_openat2, root_fd, wanted->path, &how, sizeof(how));
 		if (handle >= 0 || errno != EAGAIN)
 			break;
 	}
 	// EPERM: container runtimes of 2020 and before filter system calls they do not know.
 	if (handle < 0 && (errno == ENOSYS || errno == EPERM))
-		return root_open_by_steps(root_fd, path, ret, ret_fd);
+		return open_by_steps(root_fd, wanted, ret, ret_fd);
 	if (handle < 0)
-		return failed(path, ret);
-	return open_handle(handle, path, ret, ret_fd);
+		return failed(wanted->path, ret);
+	return open_handle(handle, wanted, ret, ret_fd);
 }
 
-struct error *root_open(pid_t pid, const char *path, enum root_outcome *ret, int *ret_fd)
+static struct error *open_of(pid_t pid, const struct wanted *wanted, enum root_outcome *ret,
+			     int *ret_fd)
 {
 	_cleanup_free_ char *root = NULL;
 
@@ -223,7 +240,17 @@ struct error *root_open(pid_t pid, const char *path, enum root_outcome *ret, int
 	_cleanup_close_ int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return failed(root, ret);
-	return open_below(root_fd, path, ret, ret_fd);
+	return open_below(root_fd, wanted, ret, ret_fd);
+}
+
+struct error *root_open(pid_t pid, const char *path, enum root_outcome *ret, int *ret_fd)
+{
+	return open_of(pid, &(struct wanted){path, ROOT_FILE}, ret, ret_fd);
+}
+
+struct error *root_open_directory(pid_t pid, const char *path, enum root_outcome *ret, int *ret_fd)
+{
+	return open_of(pid, &(struct wanted){path, ROOT_DIRECTORY}, ret, ret_fd);
 }
 
 struct error *root_open_map(pid_t pid, uint64_t start, uint64_t end, enum root_outcome *ret,
@@ -235,5 +262,5 @@ struct error *root_open_map(pid_t pid, uint64_t start, uint64_t end, enum root_o
 	_cleanup_close_ int handle = open(path, O_PATH | O_CLOEXEC);
 	if (handle < 0)
 		return failed(path, ret);
-	return open_handle(handle, path, ret, ret_fd);
+	return open_handle(handle, &(struct wanted){path, ROOT_FILE}, ret, ret_fd);
 }

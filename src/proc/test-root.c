@@ -144,7 +144,7 @@ TEST(step_by_step_no_link_leads_out_of_the_root)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		_cleanup_close_ int fd = -1;
 		enum root_outcome outcome = ROOT_denied;
-		ASSERT_OK(root_open_by_steps(root_fd, cases[i].path, &outcome, &fd));
+		ASSERT_OK(root_open_by_steps(root_fd, cases[i].path, ROOT_FILE, &outcome, &fd));
 		if (outcome != cases[i].outcome)
 			print_error("%s\n", cases[i].path);
 		ASSERT_EQ(outcome, cases[i].outcome);
@@ -174,6 +174,54 @@ TEST(in_a_process_with_a_root_of_its_own_no_link_leads_out_of_it)
 	waitpid(pid, NULL, 0);
 }
 
+static const struct {
+	const char *path;
+	enum root_outcome outcome;
+} directories[] = {
+	{"/usr", ROOT_opened},          {"/", ROOT_opened},
+	{"/..", ROOT_opened},           {"/directory-link", ROOT_opened},
+	{"/etc/../usr/.", ROOT_opened}, {"/usr/file", ROOT_not_a_file},
+	{"/fifo", ROOT_not_a_file},     {"/out-absolute", ROOT_absent},
+	{"/usr/none", ROOT_absent},     {"/loop-a", ROOT_absent},
+};
+
+/* FD is a directory that is, or is below, TOP/root. */
+static void check_directory(int fd)
+{
+	_cleanup_free_ char *self = NULL;
+	char place[4096] = "";
+
+	ASSERT_OK(str_format(&self, "/proc/self/fd/%d", fd));
+	ASSERT_TRUE(readlink(self, place, sizeof(place) - 1) > 0);
+	ASSERT_TRUE(str_starts(place, top) && str_starts(place + strlen(top), "/root"));
+}
+
+TEST(directories_are_opened_where_they_are_asked_for_and_inside_the_root_alone)
+{
+	pid_t pid = start_rooted_child();
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		_cleanup_close_ int fd = -1;
+		_cleanup_close_ int other = -1;
+		enum root_outcome outcome = ROOT_denied;
+		ASSERT_OK(root_open_by_steps(root_fd, directories[i].path, ROOT_DIRECTORY, &outcome,
+					     &fd));
+		ASSERT_EQ(outcome, directories[i].outcome);
+		if (fd >= 0)
+			check_directory(fd);
+		if (!pid)
+			continue; // chroot needs privileges
+		ASSERT_OK(root_open_directory(pid, directories[i].path, &outcome, &other));
+		ASSERT_EQ(outcome, directories[i].outcome);
+		if (other >= 0)
+			check_directory(other);
+	}
+	if (pid) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+}
+
 TEST(no_descriptor_stays_open_behind_any_of_them)
 {
 	int before = dup(root_fd);
@@ -183,7 +231,7 @@ TEST(no_descriptor_stays_open_behind_any_of_them)
 		_cleanup_close_ int fd = -1;
 		_cleanup_close_ int other = -1;
 		enum root_outcome outcome;
-		ASSERT_OK(root_open_by_steps(root_fd, cases[i].path, &outcome, &fd));
+		ASSERT_OK(root_open_by_steps(root_fd, cases[i].path, ROOT_FILE, &outcome, &fd));
 		ASSERT_OK(root_open(getpid(), cases[i].path, &outcome, &other));
 	}
 	int after = dup(root_fd);
@@ -198,11 +246,11 @@ TEST(paths_too_long_and_too_deep_are_absent)
 	int fd = -1;
 
 	memset(path, 'a', 300);
-	ASSERT_OK(root_open_by_steps(root_fd, path, &outcome, &fd));
+	ASSERT_OK(root_open_by_steps(root_fd, path, ROOT_FILE, &outcome, &fd));
 	ASSERT_EQ(outcome, ROOT_absent);
 	memset(path, '/', sizeof(path) - 1);
 	outcome = ROOT_opened;
-	ASSERT_OK(root_open_by_steps(root_fd, path, &outcome, &fd));
+	ASSERT_OK(root_open_by_steps(root_fd, path, ROOT_FILE, &outcome, &fd));
 	ASSERT_EQ(outcome, ROOT_absent);
 	ASSERT_EQ(fd, -1);
 }
@@ -276,7 +324,8 @@ TEST(our_running_out_of_descriptors_is_a_failure_and_not_an_absent_file)
 	while (count < 65536 && (held[count] = dup(root_fd)) >= 0)
 		count++;
 	struct error *err =
-		count < 65536 ? root_open_by_steps(root_fd, "/usr/file", &outcome, &fd) : NULL;
+		count < 65536 ? root_open_by_steps(root_fd, "/usr/file", ROOT_FILE, &outcome, &fd)
+			      : NULL;
 	while (count)
 		close(held[--count]);
 	if (!err)
@@ -290,6 +339,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT_TEST(step_by_step_no_link_leads_out_of_the_root),
 		UNIT_TEST(in_a_process_with_a_root_of_its_own_no_link_leads_out_of_it),
+		UNIT_TEST(
+			directories_are_opened_where_they_are_asked_for_and_inside_the_root_alone),
 		UNIT_TEST(no_descriptor_stays_open_behind_any_of_them),
 		UNIT_TEST(paths_too_long_and_too_deep_are_absent),
 		UNIT_TEST(devices_and_sockets_are_never_opened),
