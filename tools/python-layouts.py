@@ -154,6 +154,8 @@ FIELDS = {
     "code_bytes": [at(CODE, "co_code_adaptive", 0x030B)],
     "code_tlbc": [at(CODE, "co_tlbc", 0x030E)],
     "code_size": [at(VAR, "ob_size", 0x030B)],
+    # Objects/codeobject.c: from 3.11 on the instructions are the items.
+    "code_basicsize": [value("sizeof(PyCodeObject)", 0x0207, 0x030A), at(CODE, "co_code_adaptive", 0x030B)],
     "object_refcount": [at(OBJECT, "ob_refcnt")],
     "object_type": [at(OBJECT, "ob_type")],
     "object_header": [value("sizeof(PyObject)")],
@@ -361,6 +363,15 @@ def expressions(version, build):
                 yield field, text
 
 
+def configured(include):
+    """The flags of BUILDS that the headers in a folder set themselves."""
+    command = [os.environ.get("CC", "cc"), "-E", "-dM", f"-I{os.path.dirname(include)}"]
+    command += ["-include", os.path.join(include, "pyconfig.h"), "-xc", "/dev/null"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    known = {flag for _, _, kinds in BUILDS.values() for _, flags in kinds for flag in flags}
+    return {flag for flag in known if re.search(rf"^#define {flag[2:]}\b", text, re.M)}
+
+
 def measure(include, build, flags):
     """{field: offset} in one build, compiled with FLAGS."""
     version, _ = version_of(include)
@@ -378,7 +389,8 @@ def measure(include, build, flags):
             file.write(program)
         command = [os.environ.get("CC", "cc"), "-w", "-O1", "-std=gnu17", *flags]
         # Debian's pyconfig.h is in a folder of the architecture beside the others.
-        command += [f"-I{path}" for path in (include, include + "/internal", include + "/internal/mimalloc")]
+        command += [f"-I{path}" for path in (include, include + "/internal", include + "/internal/mimalloc",
+                                             os.path.dirname(include))]
         # Functions that are declared and inlined elsewhere are never called.
         command += ["-ffunction-sections", "-Wl,--gc-sections", path + ".c", "-o", path]
         subprocess.run(command, check=True)
@@ -402,8 +414,9 @@ def measure_all(includes):
         version, text = version_of(include)
         if not 0x0207 <= version <= LATEST or 0x0207 < version < 0x0305:
             continue
+        own = configured(include)
         variants = [(build, flags) for build, (first, last, kinds) in BUILDS.items() if first <= version <= last
-                    for since, flags in kinds if since <= version]
+                    for since, flags in kinds if since <= version and own <= set(flags)]
         for build, flags in variants:
             label = " ".join([text, *flags])
             values = measure(include, build, flags)

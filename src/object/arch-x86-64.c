@@ -122,6 +122,30 @@ static size_t x86_64_count_frames(struct bytes code)
 	return count;
 }
 
+static bool x86_64_returned_variable(struct bytes code, uint64_t addr, uint64_t *ret)
+{
+	// mov variable(%rip),%rax, perhaps behind endbr64 and a frame that is set up.
+	static const uint8_t load[] = {0x48, 0x8b, 0x05};
+	enum { BEFORE_MAX = 3 };
+
+	for (int i = 0; i <= BEFORE_MAX; i++) {
+		struct insn insn;
+		uint64_t end = addr + bytes_offset(&code) + sizeof(load) + sizeof(int32_t);
+		int32_t distance;
+		if (bytes_left(&code) < sizeof(load) + sizeof(distance))
+			return false;
+		if (memcmp(code.at, load, sizeof(load)) == 0) {
+			memcpy(&distance, code.at + sizeof(load), sizeof(distance));
+			*ret = end + (uint64_t)(int64_t)distance;
+			return true;
+		}
+		if (!insn_decode_x86_64(&code, addr + bytes_offset(&code), &insn))
+			return false;
+		code.at += insn.length;
+	}
+	return false;
+}
+
 static const struct arch arch_x86_64 = {
 	.machine = EM_X86_64,
 	.registers = UNWIND_REGISTERS,
@@ -136,6 +160,7 @@ static const struct arch arch_x86_64 = {
 	.count_frames = x86_64_count_frames,
 	.loader_entry = x86_64_loader_entry,
 	.is_signal_return = x86_64_is_signal_return,
+	.returned_variable = x86_64_returned_variable,
 };
 
 const struct arch *arch_find(unsigned machine)

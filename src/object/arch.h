@@ -53,6 +53,10 @@ struct arch {
 	/* Does code at B begin with the system call that returns from a signal handler? RET_SIZE:
 	 * how many bytes that takes. */
 	bool (*is_signal_return)(const struct bytes *b, size_t *ret_size);
+
+	/* The address of the variable whose word the function that CODE begins with, at ADDR, gives
+	 * back and does nothing else before. False: it does something else. */
+	bool (*returned_variable)(struct bytes code, uint64_t addr, uint64_t *ret);
 };
 
 /* NULL: no unwind rows for this machine. */

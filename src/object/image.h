@@ -41,6 +41,7 @@ struct object {
 	struct object_segment *segments; /* PT_LOAD in file order */
 	size_t segment_count, segment_room;
 	struct object_range frame_header; /* PT_GNU_EH_FRAME; size 0: none */
+	struct object_range dynamic;      /* PT_DYNAMIC; size 0: none */
 	struct object_range notes[OBJECT_NOTES_MAX];
 	size_t note_count;
 

@@ -144,6 +144,8 @@ static struct error *read_program_header(struct object *object, struct bytes *b)
 	struct object_range range = {.offset = offset, .addr = addr, .size = file_size};
 	if (type == PT_GNU_EH_FRAME)
 		object->frame_header = range;
+	if (type == PT_DYNAMIC)
+		object->dynamic = range;
 	if (type == PT_NOTE && object->note_count < OBJECT_NOTES_MAX)
 		object->notes[object->note_count++] = range;
 	if (type != PT_LOAD || mem_size > UINT64_MAX - addr || file_size > UINT64_MAX - offset ||
