@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text files that the kernel writes below /proc/PID, proc(5): read whole, and taken apart. Names
- * in them are the target's own, so nothing is taken for granted.
+ * The text files that the kernel writes below /proc/PID, proc(5): read whole, and taken apart.
+ * Names in them are the target's own, so nothing is taken for granted.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Saved registers in the order of DWARF's numbers. x86-64. */
 #include "proc/registers.h"
 
@@ -24,7 +24,8 @@ void registers_set(const uint64_t word[REGISTERS_WORDS], uint64_t fs_base,
 	*ret = (struct thread_registers){
 		.known = REGISTERS_all,
 		.fs_base = fs_base,
-		// CS is 16 bits wide: with FRED other things are above it (Linux 14619d912b65, 6.9).
+		// CS is 16 bits wide: with FRED other things are above it (Linux
+		// 14619d912b65, 6.9).
 		.compat = (word[WORD_CS] & 0xffff) != USER_CS,
 		.syscall = (int64_t)word[WORD_ORIG_RAX] < 0 ? -1 : (int64_t)word[WORD_ORIG_RAX],
 		.result = (int64_t)word[WORD_RAX],
