@@ -29,6 +29,12 @@ struct command_exit {
 	const char *help;
 };
 
+/* What users of another tool type, and what it is called here. */
+struct command_hint {
+	const char *typed; /* "-c", "--no-block": with its dashes */
+	const char *hint;  /* "a core file is given with --core" */
+};
+
 struct command {
 	const char *name;
 	const char *help;     /* one line, lower case, no full stop */
@@ -40,6 +46,7 @@ struct command {
 	size_t command_at;  /* struct text_list, ends with NULL as exec wants it */
 	const struct option_row *options;
 	const struct command_example *examples; /* may be NULL */
+	const struct command_hint *hints;       /* may be NULL */
 	const struct command_exit *exits;       /* where they mean more than the shared ones */
 	const char *variables; /* prefix of the options' environment variables; NULL: CAIRN_ */
 	bool abbreviations;    /* accept unambiguous beginnings of long names, as argparse does */

@@ -40,7 +40,8 @@ bool options_next(struct option_iterator *it)
 
 bool option_has_value(const struct option_row *row)
 {
-	return row->kind != OPTION_FLAG && row->kind != OPTION_FLAG_OFF;
+	return row->kind != OPTION_FLAG && row->kind != OPTION_FLAG_OFF &&
+	       row->kind != OPTION_COUNT;
 }
 
 const char *option_value_name(const struct option_row *row)
@@ -116,7 +117,7 @@ struct error *option_print_range(const struct option_row *row, char **ret)
 {
 	if (row->kind == OPTION_CHOICE)
 		return choices_print(row, ret);
-	if (row->min || row->max)
+	if (row->kind != OPTION_COUNT && (row->min || row->max))
 		return range_print(row, ret);
 	*ret = NULL;
 	return NULL;
@@ -190,6 +191,17 @@ static struct error *out_of_range(const struct option_row *row)
 		return error_new("must be a time%s%s, like 10, 1.5, 500ms or 2m",
 				 range ? " of " : "", range ? range : "");
 	return error_new("must be a whole number%s%s", range ? " from " : "", range ? range : "");
+}
+
+static struct error *count_set(const struct option_row *row, const char *text, uint64_t *field)
+{
+	uint64_t count = *field + 1;
+
+	if (text && !str_parse_u64(text, 0, row->max, &count))
+		return error_new("must be a whole number from 0 to %ju", (uintmax_t)row->max);
+	// More often than it makes a difference is no mistake.
+	*field = count < row->max ? count : row->max;
+	return NULL;
 }
 
 static bool uint_parse(const struct option_row *row, const char *text, uint64_t *ret)
@@ -313,6 +325,8 @@ struct error *option_set(const struct option_row *row, const char *text, void *f
 	case OPTION_FLAG:
 	case OPTION_FLAG_OFF:
 		return flag_set(row, text, field);
+	case OPTION_COUNT:
+		return count_set(row, text, field);
 	case OPTION_UINT:
 		return uint_parse(row, text, field) ? NULL : out_of_range(row);
 	case OPTION_SECONDS:

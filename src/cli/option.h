@@ -18,14 +18,15 @@ enum option_kind {
 	OPTION_END = 0,
 	OPTION_FLAG,     /* bool; given: true; `fallback` otherwise */
 	OPTION_FLAG_OFF, /* bool; given: false; true otherwise */
-	OPTION_UINT,     /* uint64_t, from min to max */
-	OPTION_SECONDS,  /* uint64_t, nanoseconds; typed as 10, 1.5, 500ms, 2m; min and max in ns */
-	OPTION_TEXT,     /* const char *; NULL when not given and without fallback_text */
-	OPTION_FILE,     /* like OPTION_TEXT, completed as a file */
-	OPTION_CHOICE,   /* const char *: a name that choice() lists, in its spelling */
-	OPTION_LIST,     /* struct text_list: separated by commas, and repeatable */
-	OPTION_UINTS,    /* struct uint_list: the same of numbers from min to max */
-	OPTION_GROUP,    /* the structure that the rows of `group` fill */
+	OPTION_COUNT, /* uint64_t: how often it was given, up to max; a number in the environment */
+	OPTION_UINT,  /* uint64_t, from min to max */
+	OPTION_SECONDS, /* uint64_t, nanoseconds; typed as 10, 1.5, 500ms, 2m; min and max in ns */
+	OPTION_TEXT,    /* const char *; NULL when not given and without fallback_text */
+	OPTION_FILE,    /* like OPTION_TEXT, completed as a file */
+	OPTION_CHOICE,  /* const char *: a name that choice() lists, in its spelling */
+	OPTION_LIST,    /* struct text_list: separated by commas, and repeatable */
+	OPTION_UINTS,   /* struct uint_list: the same of numbers from min to max */
+	OPTION_GROUP,   /* the structure that the rows of `group` fill */
 };
 
 enum {

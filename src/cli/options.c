@@ -103,12 +103,25 @@ static bool name_begins(const char *name, const struct spelling *as)
 	return name && !strncmp(name, as->name, (size_t)as->length);
 }
 
+/* What other tools' users are told; NULL: nothing. */
+static const char *hint_for(const struct parser *p, const struct spelling *as)
+{
+	size_t dashes = strlen(as->dashes);
+
+	for (const struct command_hint *row = p->command->hints; row && row->typed; row++)
+		if (!strncmp(row->typed, as->dashes, dashes) && name_is(row->typed + dashes, as))
+			return row->hint;
+	return NULL;
+}
+
 static struct error *unknown_option(const struct parser *p, const struct spelling *as)
 {
 	_cleanup_free_ char *typed = NULL;
-	const char *found = NULL;
+	const char *found = NULL, *hint = hint_for(p, as);
 
 	TRY(str_format(&typed, "%.*s", as->length, as->name));
+	if (hint)
+		return error_new("%s%s: %s", as->dashes, typed, hint);
 	struct nearest nearest = nearest_to(typed);
 	for (struct option_iterator it = options_begin(p->command->options); options_next(&it);)
 		if (nearest_offer(&nearest, it.row->name))
@@ -189,6 +202,13 @@ static bool find_letter(const struct parser *p, char letter, struct option_itera
 	return false;
 }
 
+static struct error *unknown_letter(const struct parser *p, const struct spelling *as)
+{
+	const char *hint = hint_for(p, as);
+
+	return error_new("-%c: %s", *as->name, hint ? hint : "no such option");
+}
+
 /* WORD is a bundle of letters without its dash; the first that takes a value takes the rest. */
 static struct error *parse_letters(struct parser *p, const char *word)
 {
@@ -199,7 +219,7 @@ static struct error *parse_letters(struct parser *p, const char *word)
 
 		if (!find_letter(p, *word, &it)) {
 			if (*word != 'h')
-				return error_new("-%c: no such option", *word);
+				return unknown_letter(p, &as);
 			p->help = true;
 			continue;
 		}

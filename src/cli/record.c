@@ -16,12 +16,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cli/child.h"
+#include "cli/chosen.h"
 #include "cli/sampling.h"
 #include "formats/format.h"
 #include "proc/cpus.h"
 #include "proc/process.h"
 
-enum { SLICE_MS = 250, PID_MAX = 4 << 20 };
+enum { SLICE_MS = 250 };
 
 struct record_args {
 	struct logging_args logging;
@@ -35,24 +37,20 @@ struct record_args {
 };
 
 /* What is sampled, and the command that was started for it. */
-struct target {
-	uint32_t *pids, *tids, *cpus;
-	size_t pid_count, pid_room, tid_count;
+struct subject {
+	struct chosen chosen;
+	uint32_t *tids, *cpus;
+	size_t tid_count;
 	uint64_t duration_ns; /* 0: until told to stop */
-	pid_t child;          /* 0: none */
-	int release_fd;       /* the child waits for a byte on it */
-	int report_fd;        /* it says here why it could not become the command */
+	struct child child;
 };
 
-static void target_deinit(struct target *target)
+static void subject_deinit(struct subject *subject)
 {
-	free(target->pids);
-	free(target->tids);
-	free(target->cpus);
-	if (target->release_fd >= 0)
-		close(target->release_fd); // a child that still waits gives up
-	if (target->report_fd >= 0)
-		close(target->report_fd);
+	chosen_deinit(&subject->chosen);
+	free(subject->tids);
+	free(subject->cpus);
+	child_deinit(&subject->child);
 }
 
 static const char *event_name(size_t index)
@@ -69,81 +67,6 @@ static const char *format_name(size_t index)
 	return format ? format->name : NULL;
 }
 
-static struct error *add_pid(struct target *target, uint64_t pid)
-{
-	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-		return error_new("there is no process %" PRIu64, pid);
-	TRY(ARRAY_RESERVE(target->pids, target->pid_room, target->pid_count, 1, 4096,
-			  "processes to sample"));
-	target->pids[target->pid_count++] = (uint32_t)pid;
-	return NULL;
-}
-
-static struct error *add_names(struct target *target, const struct text_list *names)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		_cleanup_(pids_deinit) struct pids found = PIDS_INIT;
-		TRY(processes_find(names->items[i], &found));
-		size_t before = target->pid_count;
-		for (size_t k = 0; k < found.count; k++)
-			if (found.pid[k] != getpid())
-				TRY(add_pid(target, (uint64_t)found.pid[k]));
-		if (target->pid_count == before)
-			return error_new("no process has a name that matches \"%s\"",
-					 names->items[i]);
-	}
-	return NULL;
-}
-
-/* The child waits until sampling has begun, then becomes the command. */
-static void become_command(int wait_fd, int report_fd, char *const *command)
-{
-	char byte;
-
-	stop_signals_unblock();
-	if (read(wait_fd, &byte, 1) != 1)
-		_exit(STATUS_failed); // cairn gave up
-	execvp(command[0], command);
-	int code = errno;
-	if (write(report_fd, &code, sizeof(code)) != sizeof(code))
-		_exit(STATUS_failed);
-	_exit(127);
-}
-
-static struct error *start_command(struct target *target, const struct text_list *command)
-{
-	int release[2], report[2];
-
-	if (pipe2(release, O_CLOEXEC) < 0)
-		return error_errno("start %s", command->items[0]);
-	_cleanup_close_ int wait_fd = release[0];
-	target->release_fd = release[1];
-	if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0)
-		return error_errno("start %s", command->items[0]);
-	_cleanup_close_ int say_fd = report[1];
-	target->report_fd = report[0];
-	pid_t child = fork();
-	if (child < 0)
-		return error_errno("start %s", command->items[0]);
-	if (child == 0) {
-		close(target->release_fd);
-		become_command(wait_fd, say_fd, command->items);
-	}
-	target->child = child;
-	return add_pid(target, (uint64_t)child);
-}
-
-/* Did the child become the command? */
-static struct error *check_command(const struct target *target, const struct text_list *command)
-{
-	int code;
-
-	if (target->report_fd < 0 || read(target->report_fd, &code, sizeof(code)) != sizeof(code))
-		return NULL;
-	errno = code;
-	return error_errno("start %s", command->items[0]);
-}
-
 /* Do the options say what to sample? */
 static bool has_target(const struct record_args *args)
 {
@@ -152,23 +75,23 @@ static bool has_target(const struct record_args *args)
 }
 
 /* Operands: a pid if nothing else says what to sample, then a duration. */
-static struct error *take_operands(const struct record_args *args, struct target *target)
+static struct error *take_operands(const struct record_args *args, struct subject *subject)
 {
 	size_t used = 0;
 	uint64_t number;
 
 	if (!has_target(args) && args->operands.count) {
-		if (!str_parse_u64(args->operands.items[0], 1, PID_MAX, &number))
+		if (!str_parse_u64(args->operands.items[0], 1, CHOSEN_PID_MAX, &number))
 			return error_new("\"%s\" is no process id; sample by name with -N",
 					 args->operands.items[0]);
-		TRY(add_pid(target, number));
+		TRY(chosen_add(&subject->chosen, number));
 		used++;
 	}
 	if (used < args->operands.count) {
 		if (!str_parse_u64(args->operands.items[used], 1, 1000000, &number))
 			return error_new("\"%s\" is no duration in seconds",
 					 args->operands.items[used]);
-		target->duration_ns = number * 1000000000u;
+		subject->duration_ns = number * 1000000000u;
 		used++;
 	}
 	if (used < args->operands.count)
@@ -176,19 +99,18 @@ static struct error *take_operands(const struct record_args *args, struct target
 	return NULL;
 }
 
-static struct error *find_target(const struct record_args *args, struct target *target)
+static struct error *find_subject(const struct record_args *args, struct subject *subject)
 {
-	target->duration_ns = args->duration_ns;
-	TRY(take_operands(args, target));
-	for (size_t i = 0; i < args->pids.count; i++)
-		TRY(add_pid(target, args->pids.items[i]));
+	subject->duration_ns = args->duration_ns;
+	TRY(take_operands(args, subject));
+	TRY(chosen_add_pids(&subject->chosen, &args->pids));
 	for (size_t i = 0; i < args->tids.count; i++)
 		if (kill((pid_t)args->tids.items[i], 0) < 0 && errno == ESRCH)
 			return error_new("there is no thread %" PRIu64, args->tids.items[i]);
-	TRY(add_names(target, &args->names));
-	TRY(sampling_ids(&args->tids, &target->tids));
-	target->tid_count = args->tids.count;
-	return sampling_ids(&args->cpus, &target->cpus);
+	TRY(chosen_add_names(&subject->chosen, &args->names));
+	TRY(sampling_ids(&args->tids, &subject->tids));
+	subject->tid_count = args->tids.count;
+	return sampling_ids(&args->cpus, &subject->cpus);
 }
 
 /* By name, by the suffix of the output, else a flame graph. */
@@ -228,45 +150,46 @@ static void show_progress(const struct capture *capture, uint64_t begin_ns, bool
 }
 
 /* Have all processes and threads that were named ended? */
-static bool targets_gone(const struct target *target)
+static bool subject_gone(const struct subject *subject)
 {
-	for (size_t i = 0; i < target->pid_count; i++)
-		if (!kill((pid_t)target->pids[i], 0) || errno != ESRCH)
+	for (size_t i = 0; i < subject->chosen.count; i++)
+		if (!kill((pid_t)subject->chosen.pids[i], 0) || errno != ESRCH)
 			return false;
-	for (size_t i = 0; i < target->tid_count; i++)
-		if (!kill((pid_t)target->tids[i], 0) || errno != ESRCH)
+	for (size_t i = 0; i < subject->tid_count; i++)
+		if (!kill((pid_t)subject->tids[i], 0) || errno != ESRCH)
 			return false;
-	return target->pid_count + target->tid_count > 0;
+	return subject->chosen.count + subject->tid_count > 0;
 }
 
 /* Has the session been told to end? The command's own end counts when all else waits for it. */
-static bool told_to_stop(const struct target *target, int stop_fd)
+static bool told_to_stop(const struct subject *subject, int stop_fd)
 {
 	for (int number; (number = stop_signals_read(stop_fd));) {
 		if (number != SIGCHLD)
 			return true;
-		if (target->child && waitpid(target->child, NULL, WNOHANG) == target->child)
+		if (subject->child.pid &&
+		    waitpid(subject->child.pid, NULL, WNOHANG) == subject->child.pid)
 			return true;
 	}
 	return false;
 }
 
-static struct error *sample_until_end(struct capture *capture, const struct target *target,
-				      int stop_fd, const struct record_args *args)
+static struct error *sample_until_end(struct capture *capture, struct subject *subject, int stop_fd,
+				      const struct record_args *args)
 {
 	uint64_t begin_ns = clock_monotonic_ns();
-	uint64_t end_ns = target->duration_ns ? begin_ns + target->duration_ns : UINT64_MAX;
+	uint64_t end_ns = subject->duration_ns ? begin_ns + subject->duration_ns : UINT64_MAX;
 	bool progress = isatty(STDERR_FILENO) && !args->logging.quiet;
 
-	if (target->release_fd >= 0 && write(target->release_fd, "", 1) != 1)
-		return error_errno("start the command");
+	TRY(child_release(&subject->child));
 	for (uint64_t now_ns = begin_ns; now_ns < end_ns; now_ns = clock_monotonic_ns()) {
 		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
 		TRY(capture_wait(capture, left_ms < SLICE_MS ? (unsigned)left_ms : SLICE_MS,
 				 stop_fd));
 		if (progress)
 			show_progress(capture, begin_ns, false);
-		if (told_to_stop(target, stop_fd) || (!args->subprocesses && targets_gone(target)))
+		if (told_to_stop(subject, stop_fd) ||
+		    (!args->subprocesses && subject_gone(subject)))
 			break;
 	}
 	capture_stop(capture);
@@ -322,7 +245,7 @@ static struct error *write_profile(const struct profile *profile, const struct f
 	return err ? error_wrap(err, "%s", path) : file_writer_commit(writer);
 }
 
-static struct error *record(const struct record_args *args, struct target *target, int stop_fd)
+static struct error *record(const struct record_args *args, struct subject *subject, int stop_fd)
 {
 	const struct format *format = choose_format(args);
 	_cleanup_(file_writer_deinit) struct file_writer writer = FILE_WRITER_INIT;
@@ -337,12 +260,12 @@ static struct error *record(const struct record_args *args, struct target *targe
 		.debuginfod = args->naming.debuginfod,
 		.kernel_stacks = !args->user_only,
 		.user_stacks = !args->kernel_only,
-		.pids = target->pids,
-		.pid_count = target->pid_count,
-		.children = args->subprocesses || target->child,
-		.tids = target->tids,
+		.pids = subject->chosen.pids,
+		.pid_count = subject->chosen.count,
+		.children = args->subprocesses || subject->child.pid,
+		.tids = subject->tids,
 		.tid_count = args->tids.count,
-		.cpus = target->cpus,
+		.cpus = subject->cpus,
 		.cpu_count = args->cpus.count,
 		.cgroups = (const char *const *)args->cgroups.items,
 		.cgroup_count = args->cgroups.count,
@@ -354,8 +277,8 @@ static struct error *record(const struct record_args *args, struct target *targe
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
 	TRY(capture_start(capture));
-	TRY(sample_until_end(capture, target, stop_fd, args));
-	TRY(check_command(target, &args->command));
+	TRY(sample_until_end(capture, subject, stop_fd, args));
+	TRY(child_check(&subject->child, &args->command));
 	TRY(capture_end_session(capture, &profile));
 	TRY(name_session(profile, args));
 	TRY(write_profile(profile, format, path, &writer));
@@ -385,16 +308,18 @@ static struct error *record_check(void *data)
 static struct error *record_run(const void *data, int *ret_status)
 {
 	const struct record_args *args = data;
-	_cleanup_(target_deinit) struct target target = {.release_fd = -1, .report_fd = -1};
+	_cleanup_(subject_deinit) struct subject subject = {.child = CHILD_INIT};
 	_cleanup_close_ int stop_fd = -1;
 
 	logging_apply(&args->logging);
 	TRY(stop_signals_open(&stop_fd));
-	TRY(find_target(args, &target));
-	if (args->command.count)
-		TRY(start_command(&target, &args->command));
+	TRY(find_subject(args, &subject));
+	if (args->command.count) {
+		TRY(child_start(&args->command, &subject.child));
+		TRY(chosen_add(&subject.chosen, (uint64_t)subject.child.pid));
+	}
 	sampling_prepare_process();
-	return record(args, &target, stop_fd);
+	return record(args, &subject, stop_fd);
 }
 
 static const struct option_row record_options[] = {
@@ -408,7 +333,7 @@ static const struct option_row record_options[] = {
 	 .kind = OPTION_UINTS,
 	 .at = offsetof(struct record_args, pids),
 	 .min = 1,
-	 .max = PID_MAX,
+	 .max = CHOSEN_PID_MAX,
 	 .value = "PID",
 	 .help = "sample these processes"},
 	{.name = "name",
@@ -422,7 +347,7 @@ static const struct option_row record_options[] = {
 	 .kind = OPTION_UINTS,
 	 .at = offsetof(struct record_args, tids),
 	 .min = 1,
-	 .max = PID_MAX,
+	 .max = CHOSEN_PID_MAX,
 	 .value = "TID",
 	 .help = "sample these threads"},
 	{.name = "cgroup",

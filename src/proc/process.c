@@ -215,6 +215,21 @@ static void read_head(pid_t pid, const char *name, char *ret, size_t room)
 	ret[length < 0 ? 0 : length] = 0;
 }
 
+struct error *process_read_command(pid_t pid, char **ret)
+{
+	char path[64], text[PROCESS_COMMAND_BYTES + 1];
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	while (length > 0 && !text[length - 1])
+		length--;
+	for (ssize_t i = 0; i < length; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[length > 0 ? length : 0] = 0;
+	return str_copy(ret, text);
+}
+
 bool process_matches(pid_t pid, const regex_t *name)
 {
 	char comm[PROCESS_COMM + 1], argument[ARGUMENT_BYTES];

@@ -48,6 +48,14 @@ struct error *process_read_status(pid_t pid, enum process_look *ret_look,
 struct error *process_read_exe(pid_t pid, char **ret);
 
 /*
+ * The command line with blanks between its words, at most PROCESS_COMMAND_BYTES of it. "" for a
+ * kernel thread and for a process that has ended. It is whatever the process has put there. The
+ * caller frees it.
+ */
+enum { PROCESS_COMMAND_BYTES = 4096 };
+struct error *process_read_command(pid_t pid, char **ret);
+
+/*
  * The process's control group below the root of the hierarchy ("/system.slice/x.service"): that of
  * cgroup v2 unless it is the root there, else the first of v1 that is not the root. "" for a
  * process that has ended. The caller frees it.

@@ -3,15 +3,13 @@
 
 #include "runtimes/walk.h"
 
-enum {
-	/* A walk pushes a frame, or looks at a thread state, or leaves a segment: more steps than
-	 * this are a mistake of ours. */
-	STEPS_MAX = 4 * SAMPLE_USER_FRAMES + 2 * PYTHON_LOOKS,
-};
-
 void host_walk(struct host_walk *walk)
 {
-	for (int i = 0; i < STEPS_MAX; i++)
+	// A walk pushes a frame, or looks at a thread state, or leaves a segment: more steps than
+	// this are a mistake of ours.
+	const uint64_t steps = 4ull * walk->walk.depth + 2 * PYTHON_LOOKS;
+
+	for (uint64_t i = 0; i < steps; i++)
 		if (walk_one(&walk->walk))
 			return;
 	walk->walk.end = END_depth;

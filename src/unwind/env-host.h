@@ -37,6 +37,8 @@ struct host_walk {
 	/* Room for as many: next to the first word of a runtime's frame the frame's address. May be
 	 * NULL; borrowed. */
 	uint64_t *places;
+	uint64_t
+		thread_state; /* of CPython, where the thread's is known to be; 0: it is looked for */
 };
 
 static inline struct host_walk *host_of(const struct walk *w)
@@ -93,12 +95,12 @@ WALK_INLINE const struct python_layout *env_layout(const struct walk *w, __u32 n
 	return host_of(w)->tables->layout;
 }
 
-/* The host walks a thread once and has nothing to recall. */
 WALK_INLINE __u64 env_thread_state(const struct walk *w)
 {
-	return 0;
+	return host_of(w)->thread_state;
 }
 
+/* The host walks a thread once. */
 WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
 {
 }

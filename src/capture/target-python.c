@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPython in a process that is looked at: where it is, its threads, names and variables. */
+#define LOG_DOMAIN "target"
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "capture/target-state.h"
+#include "runtimes/python/locals.h"
+#include "runtimes/python/values.h"
+
+enum {
+	CODES_MAX = 1 << 16,
+	// Where libc keeps a thread's number, from pthread_self() on: struct pthread of glibc (2.10
+	// and later, nptl/descr.h, x86-64) and of musl (1.2, pthread_impl.h). A guess that is
+	// checked: the number there must be the thread's.
+	GLIBC_TID = 0x2d0,
+	MUSL_TID = 0x30,
+	// struct _gil_runtime_state with two mutexes and two condition variables
+	// (pycore_gil.h, 3.12); up to 3.11 it is the first lock inside of _PyRuntime
+	// (pycore_runtime.h; 3.11.7: at 0x1b0); the others are PyThread_allocate_lock()'s.
+	LOCK_BYTES = 256,
+	RUNTIME_LOCK_BYTES = 0x400,
+	VALUE_BYTES = 512,
+	VALUE_MORE_BYTES = 4096,
+	LOCALS_MAX = 1 << 16, /* in one stack */
+};
+
+struct code_entry {
+	uint64_t addr;
+	struct python_code code;
+};
+
+struct target_python {
+	bool attached;
+	uint32_t object; /* number of that which holds the evaluator */
+	struct python_instance instance;
+	uint64_t runtime;               /* address of _PyRuntime; 0: the version has none */
+	char reason[PYTHON_REASON_MAX]; /* why it is not attached; "": there is none */
+	struct python_threads threads;
+	struct python_thread_names thread_names;
+	struct code_entry *code; /* those read so far; strings of frames point into them */
+	size_t codes, code_room;
+	struct hash_index by_addr;
+};
+
+void target_python_free(struct target_python *python)
+{
+	if (!python)
+		return;
+	for (size_t i = 0; i < python->codes; i++)
+		python_code_deinit(&python->code[i].code);
+	free(python->code);
+	hash_index_deinit(&python->by_addr);
+	python_threads_deinit(&python->threads);
+	python_thread_names_deinit(&python->thread_names);
+	free(python);
+}
+
+/* --- attaching */
+
+/* Does object NUMBER, mapped at BIAS, hold the interpreter? */
+static bool try_object(struct target *target, uint32_t number, uint64_t bias)
+{
+	struct target_python *python = target->python;
+	struct object *object = objects_object(target->sets.objects, number);
+	struct python_object found;
+
+	if (!object || !python_object_find(object, &found))
+		return false;
+	enum python_attach outcome = python_attach(&found, bias, target->options.memory,
+						   &python->instance, python->reason);
+	python->object = number;
+	python->attached = outcome == PYTHON_ATTACH_ok;
+	python->runtime = found.runtime ? found.runtime + bias : 0;
+	if (python->attached)
+		python->reason[0] = 0;
+	else
+		log_debug("not attached object=%s reason=\"%s\"",
+			  objects_path(target->sets.objects, number), python->reason);
+	return python->attached;
+}
+
+static struct error *read_names(struct target *target)
+{
+	struct target_python *python = target->python;
+	const struct memory *memory = target->options.memory;
+	uint64_t last = 0, modules;
+
+	for (size_t i = 0; i < python->threads.count; i++) {
+		uint64_t interpreter = python->threads.thread[i].interpreter;
+		enum python_thread_names_outcome outcome;
+		// Threads of one interpreter stand together.
+		if (interpreter == last)
+			continue;
+		last = interpreter;
+		if (memory_read_u64(memory, interpreter + python->instance.at.interpreter_modules,
+				    &modules))
+			continue;
+		TRY(python_thread_names_read(memory, &python->instance.at, modules, &outcome,
+					     &python->thread_names));
+	}
+	return NULL;
+}
+
+struct error *target_find_python(struct target *target)
+{
+	const struct map_set *set = target->set;
+	uint32_t last = OBJECT_NONE;
+
+	TRY(ARRAY_NEW(target->python, 1));
+	for (size_t i = 0; i < set->count; i++) {
+		const struct process_map *map = &set->map[i];
+		if (map->object == OBJECT_NONE || map->object == last)
+			continue;
+		last = map->object;
+		if (try_object(target, map->object, map->bias))
+			break;
+	}
+	if (!target->python->attached)
+		return NULL;
+	TRY(python_threads(&target->python->instance, target->options.memory,
+			   &target->python->threads));
+	return read_names(target);
+}
+
+bool target_python_version(const struct target *target, uint16_t *ret)
+{
+	if (!target->python->attached)
+		return false;
+	*ret = target->python->instance.at.version;
+	return true;
+}
+
+const char *target_python_refused(const struct target *target)
+{
+	const struct target_python *python = target->python;
+
+	return !python->attached && python->reason[0] ? python->reason : NULL;
+}
+
+/* --- threads */
+
+static bool is_number_at(const struct target *target, uint64_t addr, pid_t ns_tid)
+{
+	uint32_t number;
+
+	return !memory_read_u32(target->options.memory, addr, &number) &&
+	       number == (uint32_t)ns_tid;
+}
+
+static bool is_thread(const struct target *target, const struct python_thread *thread,
+		      const struct target_thread *who)
+{
+	if (who->fs_base)
+		return thread->thread_id == who->fs_base;
+	if (thread->native_id)
+		return thread->native_id == (uint64_t)who->ns_tid;
+	return is_number_at(target, thread->thread_id + GLIBC_TID, who->ns_tid) ||
+	       is_number_at(target, thread->thread_id + MUSL_TID, who->ns_tid);
+}
+
+bool target_python_thread(const struct target *target, const struct target_thread *who,
+			  struct target_python_thread *ret)
+{
+	const struct target_python *python = target->python;
+
+	if (!python->attached || (!who->fs_base && !who->ns_tid))
+		return false;
+	for (size_t i = 0; i < python->threads.count; i++) {
+		const struct python_thread *thread = &python->threads.thread[i];
+		if (!is_thread(target, thread, who))
+			continue;
+		ret->id = thread->thread_id;
+		ret->state = thread->state;
+		ret->name = python_thread_name_find(&python->thread_names, thread->thread_id);
+		ret->holds_gil = python_holder(&python->instance, target->options.memory,
+					       thread->interpreter) == thread->state;
+		return true;
+	}
+	return false;
+}
+
+bool target_python_is_lock(const struct target *target, uint64_t addr)
+{
+	const struct target_python *python = target->python;
+	const struct python_offsets *at = &python->instance.at;
+	uint64_t gil;
+
+	if (!python->attached)
+		return false;
+	for (size_t i = 0; i < python->threads.count && at->interpreter_gil != PYTHON_ABSENT; i++)
+		if (!memory_read_u64(target->options.memory,
+				     python->threads.thread[i].interpreter + at->interpreter_gil,
+				     &gil) &&
+		    addr - gil < LOCK_BYTES)
+			return true;
+	return at->interpreter_gil == PYTHON_ABSENT && python->runtime &&
+	       addr - python->runtime < RUNTIME_LOCK_BYTES;
+}
+
+void target_python_walk(const struct target *target, struct host_walk *walk,
+			struct host_tables *tables)
+{
+	const struct target_python *python = target->python;
+
+	if (!python->attached)
+		return;
+	tables->python = &python->instance.process;
+	tables->layout = &python->instance.layout;
+	walk->walk.python.process = 1;
+	for (size_t i = 0; i < python->threads.count; i++)
+		if (python->threads.thread[i].thread_id == walk->walk.fs_base)
+			walk->thread_state = python->threads.thread[i].state;
+}
+
+bool target_in_interpreter(const struct target *target, uint32_t object)
+{
+	return target->python->attached && object == target->python->object;
+}
+
+/* --- frames */
+
+struct code_key {
+	const struct target_python *python;
+	uint64_t addr;
+};
+
+static bool code_equal(const void *context, uint32_t item)
+{
+	const struct code_key *key = context;
+
+	return key->python->code[item].addr == key->addr;
+}
+
+/* The code object at ADDR; NULL: there is none any more. */
+static struct error *find_code(struct target *target, uint64_t addr, const struct python_code **ret)
+{
+	struct target_python *python = target->python;
+	struct python_codes from = {target->options.memory, &python->instance.at,
+				    python->instance.code_type};
+	struct code_key key = {python, addr};
+	struct code_entry entry = {.addr = addr};
+	enum python_code_outcome outcome;
+	uint32_t number;
+
+	*ret = NULL;
+	if (hash_find(&python->by_addr, hash_u64(addr), code_equal, &key, &number)) {
+		*ret = &python->code[number].code;
+		return NULL;
+	}
+	TRY(ARRAY_RESERVE(python->code, python->code_room, python->codes, 1, CODES_MAX,
+			  "functions in one process"));
+	TRY(python_code_read(&from, addr, &outcome, &entry.code));
+	if (outcome != PYTHON_CODE_read)
+		return NULL;
+	struct error *err = hash_add(&python->by_addr, hash_u64(addr), (uint32_t)python->codes);
+	if (err) {
+		python_code_deinit(&entry.code);
+		return err;
+	}
+	python->code[python->codes] = entry;
+	*ret = &python->code[python->codes++].code;
+	return NULL;
+}
+
+/* Text in place of a name that could not be read. */
+static const char *or_else(const char *text, const char *otherwise)
+{
+	return text && *text ? text : otherwise;
+}
+
+static const char *lost_text(uint32_t lost)
+{
+	if (lost == PYTHON_LOST_state)
+		return "[cut: no state of this thread in CPython's lists]";
+	return "[cut: frames of CPython not readable]";
+}
+
+struct error *target_name_python(struct target *target, const uint64_t word[2],
+				 struct target_frame *ret)
+{
+	uint64_t addr = word[0] & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1);
+	uint32_t cookie = (uint32_t)(word[1] >> 32), position = (uint32_t)word[1];
+	const struct python_code *code;
+
+	if (!addr) {
+		*ret = (struct target_frame){.kind = KIND_cut, .function = lost_text(position)};
+		return NULL;
+	}
+	*ret = (struct target_frame){.kind = KIND_python, .function = "[function gone]"};
+	TRY(find_code(target, addr, &code));
+	if (!code || (cookie != PYTHON_COOKIE_NONE && cookie != code->cookie))
+		return NULL;
+	ret->function = or_else(code->function, "[name not readable]");
+	ret->file = or_else(code->file, NULL);
+	ret->first_line = code->first_line;
+	ret->line = python_code_line(code, position);
+	return NULL;
+}
+
+/* --- variables */
+
+struct collector {
+	struct target *target;
+	struct target_stack *stack;
+	struct python_values values;
+	size_t word; /* whose frame's */
+	size_t size; /* of each value's text */
+	char *text;  /* so many bytes; owned */
+	struct error *err;
+};
+
+static bool add_local(void *context, const struct python_local *local)
+{
+	struct collector *to = context;
+	struct target_stack *stack = to->stack;
+	struct target_variable variable = {
+		.word = to->word,
+		.local = {.argument = local->kind == PYTHON_LOCAL_argument},
+	};
+
+	python_value_print(&to->values, local->value, to->text, to->size);
+	to->err = ARRAY_RESERVE(stack->variable, stack->variable_room, stack->variables, 1,
+				LOCALS_MAX, "variables in one stack");
+	if (!to->err)
+		to->err = target_text(to->target, local->name, &variable.local.name);
+	if (!to->err)
+		to->err = target_text(to->target, to->text, &variable.local.value);
+	if (to->err)
+		return false;
+	stack->variable[stack->variables++] = variable;
+	return true;
+}
+
+struct error *target_read_variables(struct target *target, unsigned level,
+				    struct target_stack *stack)
+{
+	struct collector to = {
+		.target = target,
+		.stack = stack,
+		.size = level > 1 ? VALUE_MORE_BYTES : VALUE_BYTES,
+	};
+
+	stack->variables = 0;
+	if (!target->python->attached || !level)
+		return NULL;
+	to.values = (struct python_values){
+		.memory = target->options.memory,
+		.offsets = &target->python->instance.at,
+		.limits = level > 1 ? &python_value_more : &python_value_line,
+	};
+	_cleanup_free_ char *text = calloc(1, to.size);
+	if (!text)
+		return error_oom();
+	to.text = text;
+	for (size_t i = 0; i < stack->words && !to.err; i += target_frame_words(stack->word[i])) {
+		struct python_frame frame = {
+			.addr = stack->place[i],
+			.code = stack->word[i] & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1),
+		};
+		to.word = i;
+		if (target_frame_words(stack->word[i]) == 2 && frame.code)
+			python_locals(&to.values, &frame, level > 2, add_local, &to);
+	}
+	return to.err;
+}

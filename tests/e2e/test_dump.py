@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cairn dump` shows of programs of machine code, and that they do not notice."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+TARGET = pathlib.Path(__file__).resolve().parents[1] / "targets/dump-threads.c"
+WAITING = {"dump-threads", "locked-0", "locked-1", "locked-2", "reader", "sleeper", "watcher"}
+
+
+@pytest.fixture(scope="module")
+def program():
+    if not shutil.which("cc"):
+        pytest.skip("needs a C compiler")
+    # Not in a folder of pytest's own, which is closed to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "dump-threads"
+        subprocess.run(["cc", "-g", "-O2", "-o", str(path), str(TARGET), "-pthread"], check=True)
+        yield path
+
+
+@pytest.fixture
+def target(program):
+    process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def threads(result):
+    """{name: thread} of the JSON of one process."""
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["schema"] == 1
+    return {thread["name"]: thread for thread in document["threads"]}
+
+
+def functions(thread):
+    return [frame["function"] for frame in thread["frames"]]
+
+
+def test_every_thread_is_shown_where_it_is(cairn, target):
+    found = threads(cairn.run("dump", target.pid, "-j"))
+    assert set(found) == WAITING | {"spinner"}
+    assert {name for name in found if found[name]["main"]} == {"dump-threads"}
+    for name, inner, waits in (("locked-0", "wait_for_lock", "futex 0x"), ("reader", "reader", "read from "),
+                               ("sleeper", "sleeper", "nanosleep"), ("spinner", "spin_here", None),
+                               ("dump-threads", "main", "pause")):
+        thread = found[name]
+        assert inner in functions(thread), thread
+        assert thread["end"] == "root", thread
+        assert (waits or "") in (thread["waits_in"] or ""), thread
+        frame = next(frame for frame in thread["frames"] if frame["function"] == inner)
+        assert frame["file"].endswith("dump-threads.c") and frame["line"] > 0
+        assert frame["object"].endswith("/dump-threads")
+    assert "(pipe:[" in found["reader"]["waits_in"]
+    assert found["spinner"]["state"] == "running"
+    assert found["locked-0"]["state"] == "waiting"
+    assert found["dump-threads"]["state"] == "idle"
+
+
+def test_threads_that_wait_are_never_stopped_and_notice_nothing(cairn, target):
+    for _ in range(20):
+        found = threads(cairn.run("dump", target.pid, "-j"))
+        assert {name for name in found if found[name]["stopped_us"]} <= {"spinner"}
+    target.stdin.close()
+    assert target.wait(10) == 0, "a system call of the target was interrupted"
+
+
+def test_equal_stacks_are_told_once(cairn, target):
+    text = cairn.run("dump", target.pid, "--no-lines").stdout
+    assert "  3 threads with this stack:\n" in text
+    assert text.count("    wait_for_lock (dump-threads)\n") == 1
+    assert text.count('"locked-') == 3
+
+
+@pytest.mark.parametrize("options, names", [
+    (["-t", "main"], {"dump-threads"}),
+    (["-t", "^locked"], {"locked-0", "locked-1", "locked-2"}),
+    (["-t", "!locked,!main"], {"reader", "sleeper", "watcher", "spinner"}),
+    (["-t", "locked", "-t", "!locked-1"], {"locked-0", "locked-2"}),
+])
+def test_threads_are_chosen_by_name(cairn, target, options, names):
+    assert set(threads(cairn.run("dump", "-p", target.pid, "-j", *options))) == names
+
+
+def test_threads_are_chosen_by_number(cairn, target):
+    tids = sorted(map(int, os.listdir(f"/proc/{target.pid}/task")))
+    found = threads(cairn.run("dump", target.pid, "-j", "-L", f"{tids[0]},{tids[2]}"))
+    assert {thread["tid"] for thread in found.values()} == {tids[0], tids[2]}
+    nobody = cairn.run("dump", target.pid, "-t", "nobody-is-called-this")
+    assert nobody.returncode == 1 and "has no thread that -t and -L allow" in nobody.stderr
+
+
+def test_nonblocking_stops_nothing_and_says_so(cairn, target):
+    found = threads(cairn.run("dump", target.pid, "-j", "--nonblocking"))
+    assert all(not thread["stopped_us"] for thread in found.values())
+    assert functions(found["spinner"]) == ["[cut: the thread runs, and --nonblocking stops none]"]
+    assert "wait_for_lock" in functions(found["locked-0"])
+
+
+def test_kernel_stacks_are_shown_to_root(cairn, target, as_root):
+    found = threads(cairn.run("dump", target.pid, "-j", "-k", "-t", "reader"))
+    kinds = [frame["kind"] for frame in found["reader"]["frames"]]
+    assert kinds[0] == "kernel" and "native" in kinds
+    assert kinds == sorted(kinds, key=["kernel", "native"].index)
+
+
+def test_without_privileges_own_processes_are_seen_and_others_are_not(cairn_for_all, program, as_nobody):
+    own = subprocess.Popen([*as_nobody, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        assert own.stdout.readline() == "ready\n"
+        found = threads(cairn_for_all.run("dump", own.pid, "-j", before=as_nobody))
+        assert "wait_for_lock" in functions(found["locked-0"])
+        assert "spin_here" in functions(found["spinner"])
+        refused = cairn_for_all.run("dump", other.pid, before=as_nobody)
+        assert refused.returncode == 1
+        assert f"process {other.pid} cannot be looked at: it runs as uid 0 and cairn as uid 65534" in refused.stderr
+        noted = json.loads(cairn_for_all.run("dump", own.pid, "-j", "-k", before=as_nobody).stdout)["notes"]
+        assert any(note.startswith("no kernel stacks") for note in noted), noted
+    finally:
+        for process in own, other:
+            process.kill()
+            process.wait()
+
+
+def test_several_processes_are_one_line_of_json_each(cairn, program):
+    started = [subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+               for _ in range(2)]
+    try:
+        for process in started:
+            process.stdout.readline()
+        result = cairn.run("dump", "-N", "^dump-threads$", "-t", "main", "-j")
+        assert result.returncode == 0
+        pids = [json.loads(line)["process"]["pid"] for line in result.stdout.splitlines()]
+        assert sorted(pids) == sorted(process.pid for process in started)
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+def test_children_are_followed_when_asked_for(cairn):
+    shell = subprocess.Popen(["sh", "-c", "sleep 60 & wait"])
+    try:
+        for _ in range(100):
+            lines = cairn.run("dump", shell.pid, "-s", "-j").stdout.splitlines()
+            names = [json.loads(line)["process"]["name"] for line in lines]
+            if names == ["sh", "sleep"]:
+                break
+            time.sleep(0.05)
+        assert names == ["sh", "sleep"]
+        assert len(cairn.run("dump", shell.pid, "-j").stdout.splitlines()) == 1
+    finally:
+        subprocess.run(["pkill", "-P", str(shell.pid)], check=False)
+        shell.kill()
+        shell.wait()
+
+
+def test_a_command_is_started_looked_at_and_goes_on(cairn, tmp_path):
+    result = cairn.run("dump", "--after", "300ms", "-j", "--", "sh", "-c", "sleep 1; exit 7")
+    assert result.returncode == 7
+    assert json.loads(result.stdout)["process"]["command"].startswith("sh -c")
+    early = cairn.run("dump", "--after", "10", "--", "sh", "-c", "exit 3")
+    assert early.returncode == 1 and "sh ended within 10 s, with status 3" in early.stderr
+    absent = cairn.run("dump", "--", "/no/such/program")
+    assert absent.returncode == 1 and "start /no/such/program: No such file" in absent.stderr
+
+
+@pytest.mark.parametrize("words, status, said", [
+    ([], 2, "say what to look at"),
+    (["nginx"], 1, "\"nginx\" is no process id; processes are found by name with -N"),
+    (["999999999"], 1, "is no process id"),
+    (["-p", str((4 << 20) - 1)], 1, f"there is no process {(4 << 20) - 1}"),
+    (["-N", "no-process-is-called-this"], 1, "no process has a name that matches"),
+    (["1", "-t", "17"], 2, "-t 17: names threads; -L chooses them by number"),
+    (["1", "-t", "a("], 2, "-t a(: "),
+    (["1", "-i"], 2, "-i: threads that wait are shown always"),
+    (["1", "--no-color"], 2, "--no-color: it is --color never here"),
+    (["1", "--", "true"], 2, "a command after -- goes with no other process"),
+])
+def test_wrong_words_get_one_clear_sentence(cairn, words, status, said):
+    result = cairn.run("dump", *words)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert said in result.stderr.splitlines()[0]
+
+
+def test_what_is_no_program_is_named(cairn, as_root):
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and open(f"/proc/{pid}/stat").read().split(") ")[1].split()[1] == "2":
+            break
+    else:
+        pytest.skip("no thread of the kernel is to be seen here")
+    result = cairn.run("dump", pid)
+    assert result.returncode == 1 and "is a thread of the kernel" in result.stderr
+
+
+def test_a_name_cannot_write_to_the_terminal(cairn, tmp_path):
+    script = "import ctypes, time; ctypes.CDLL(None).prctl(15, b'\\x1b[31m\\nred'); print(1, flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        for options in ([], ["-j"]):
+            text = cairn.run("dump", process.pid, *options).stdout
+            assert "\x1b" not in text and "[31m" in text
+        assert "\x1b[" in cairn.run("dump", process.pid, "--color", "always").stdout
+        assert "\x1b[" in cairn.run("dump", process.pid, env={"CLICOLOR_FORCE": "1"}).stdout
+        assert "\x1b[" not in cairn.run("dump", process.pid, env={"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}).stdout
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_process_stopped_by_a_signal_is_shown_and_stays_stopped(cairn, target):
+    target.send_signal(signal.SIGSTOP)
+    for _ in range(100):
+        if open(f"/proc/{target.pid}/stat").read().split(") ")[1][0] == "T":
+            break
+        time.sleep(0.01)
+    found = threads(cairn.run("dump", target.pid, "-j"))
+    assert {thread["state"] for thread in found.values()} == {"stopped"}
+    assert "spin_here" in functions(found["spinner"])
+    assert open(f"/proc/{target.pid}/stat").read().split(") ")[1][0] == "T"
