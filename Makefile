@@ -7,6 +7,7 @@
 #   make install            PREFIX=/usr/local, DESTDIR=
 #   make san, make fuzz     unit tests with sanitizers; fuzzing, FUZZ_SECONDS=60 for each parser
 #   make bench              both of: bench-whole, how many stacks are whole; bench-cost, what profiling costs (root)
+#   make bench-python       profiling and dumping Python beside py-spy, austin, pystack, perf and gdb (root; fetches them)
 #   make bench-storm        ten minutes in a storm of short-lived processes
 #   make clean
 
@@ -17,7 +18,7 @@ DEMO ?= cairn-demo.html
 FUZZ_SECONDS ?= 60
 PYTHON ?= python3
 
-.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-storm clean setup-build setup-test
+.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-python bench-storm clean setup-build setup-test
 
 all: setup-build $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -58,6 +59,8 @@ fuzz: setup-test
 bench: bench-whole bench-cost
 bench-whole bench-cost: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn
+bench-python: all setup-test
+	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn --peers $(BUILD)/bench-peers
 bench-storm: all setup-test
 	$(PYTHON) tests/bench/storm.py $(BUILD)/cairn
 
