@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "capture/dump-kernel.h"
+#include "capture/thread-iterator.h"
 #include "proc/access.h"
 #include "proc/process-memory.h"
 #include "proc/process.h"
@@ -28,8 +29,15 @@ struct look {
 	pid_t pid;
 	const struct dump_options *options;
 	struct dump *dump;
-	struct target *target; /* borrowed from the dump */
+	struct target *target;            /* borrowed from the dump */
+	struct thread_iterator *iterator; /* owned; NULL: not needed yet, or not to be had */
+	bool iterator_tried;
 };
+
+static void look_deinit(struct look *look)
+{
+	thread_iterator_close(look->iterator);
+}
 
 static struct error *open_memory(pid_t pid, struct process_memory **ret)
 {
@@ -203,6 +211,55 @@ static bool has_moved(const struct thread *then, const struct thread *now)
 	return now->voluntary != then->voluntary || now->involuntary != then->involuntary;
 }
 
+/* Did the walk miss something that all registers would tell? */
+static bool lacks_registers(const struct target_stack *stack)
+{
+	return stack->end == END_no_register || stack->end == END_no_frame_ptr ||
+	       stack->end == END_bad_frame || stack->end == END_unreadable;
+}
+
+/* All registers of a thread that waits, from the kernel's own records. *RET: they are to be had. */
+static struct error *ask_kernel(struct seat *seat, struct thread_registers *registers, bool *ret)
+{
+	struct look *look = seat->look;
+	struct thread_record record;
+
+	*ret = false;
+	if (!look->iterator_tried) {
+		look->iterator_tried = true;
+		struct error *err = thread_iterator_open(&look->iterator);
+		struct error *noted = NULL;
+		if (err)
+			noted = dump_note(
+				look->dump,
+				"of threads that wait not all registers are known, so that "
+				"stacks may be cut: %s",
+				error_text(err));
+		error_free(err); // it is told
+		TRY(noted);
+	}
+	if (!look->iterator)
+		return NULL;
+	TRY(thread_iterator_read_one(look->iterator, look->pid, seat->to->tid, ret, &record));
+	*ret = *ret && thread_record_registers(&record, registers) &&
+	       registers->known == REGISTERS_all;
+	return NULL;
+}
+
+/* Where the thread waits: with what anybody may know, and if that does not do, with all of it. */
+static struct error *walk_there(struct seat *seat, const struct thread_registers *registers)
+{
+	struct target *target = seat->look->target;
+	struct thread_registers all;
+	bool known;
+
+	TRY(target_walk_whole(target, registers, &seat->stack));
+	if (!lacks_registers(&seat->stack))
+		return NULL;
+	TRY(ask_kernel(seat, &all, &known));
+	return known ? target_walk_whole(target, &all, &seat->stack) : NULL;
+}
+
 /* A thread that waits: walked where it is, and looked at once more. *RET: it did not move. */
 static struct error *walk_waiting(struct seat *seat, bool *ret)
 {
@@ -214,7 +271,7 @@ static struct error *walk_waiting(struct seat *seat, bool *ret)
 	*ret = false;
 	if (registers.known == REGISTERS_none)
 		return NULL;
-	TRY(target_walk_whole(look->target, &registers, &seat->stack));
+	TRY(walk_there(seat, &registers));
 	TRY(target_read_variables(look->target, look->options->locals, &seat->stack));
 	TRY(thread_read(look->pid, seat->to->tid, THREADS_everything, &there, &now));
 	*ret = there == PROCESS_there && !has_moved(&seat->thread, &now);
@@ -384,7 +441,7 @@ static struct error *describe_python(struct look *look)
 struct error *dump_process(pid_t pid, const struct dump_options *options, struct dump *ret)
 {
 	_cleanup_process_memory_ struct process_memory *process = NULL;
-	struct look look = {.pid = pid, .options = options, .dump = ret};
+	_cleanup_(look_deinit) struct look look = {.pid = pid, .options = options, .dump = ret};
 
 	TRY(open_memory(pid, &process));
 	struct memory memory = process_memory_reader(process);

@@ -37,8 +37,7 @@ struct host_walk {
 	/* Room for as many: next to the first word of a runtime's frame the frame's address. May be
 	 * NULL; borrowed. */
 	uint64_t *places;
-	uint64_t
-		thread_state; /* of CPython, where the thread's is known to be; 0: it is looked for */
+	uint64_t thread_state; /* of CPython; 0: not known, it is looked for */
 };
 
 static inline struct host_walk *host_of(const struct walk *w)

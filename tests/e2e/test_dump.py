@@ -232,3 +232,41 @@ def test_a_process_stopped_by_a_signal_is_shown_and_stays_stopped(cairn, target)
     assert {thread["state"] for thread in found.values()} == {"stopped"}
     assert "spin_here" in functions(found["spinner"])
     assert open(f"/proc/{target.pid}/stat").read().split(") ")[1][0] == "T"
+
+
+def eu_stacks(pid):
+    """{tid: [pc]}, innermost first."""
+    text = subprocess.run(["eu-stack", "-n", "0", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("TID "):
+            frames = found.setdefault(int(line.split()[1].rstrip(":")), [])
+        elif line.startswith("#"):
+            frames.append(int(line.split()[1], 16))
+    return found
+
+
+@pytest.mark.parametrize("command", [
+    None, ["sleep", "60"], ["sh", "-c", "sleep 60; true"], ["/usr/bin/python3", "-c", "input()"],
+    ["perl", "-e", "sleep 60"], ["tail", "-f", "/dev/null"], ["cat"],
+])
+def test_stacks_are_those_of_eu_stack(cairn, program, command):
+    command = command or [str(program)]
+    for needed in "eu-stack", command[0]:
+        if not shutil.which(needed):
+            pytest.skip(f"needs {needed}")
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        # The other tool stops threads: first come first served.
+        shown = json.loads(cairn.run("dump", process.pid, "-n", "-j").stdout)["threads"]
+        wanted = eu_stacks(process.pid)
+        assert {thread["tid"] for thread in shown} == set(wanted)
+        for thread in shown:
+            if thread["state"] == "running":
+                continue
+            pcs = [int(frame["pc"], 16) for frame in thread["frames"] if frame["pc"] and not frame["inlined"]]
+            assert pcs == wanted[thread["tid"]], thread
+    finally:
+        process.kill()
+        process.wait()
