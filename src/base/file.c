@@ -45,6 +45,26 @@ struct error *file_read(int dir_fd, const char *path, size_t max, char **ret, si
 	return file_read_fd(fd, path, max, ret, ret_size);
 }
 
+struct error *file_open_unnamed(int *ret_fd)
+{
+	_cleanup_free_ char *name = NULL;
+	const char *directory = getenv("TMPDIR");
+
+	if (!directory || directory[0] != '/')
+		directory = "/var/tmp";
+	int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC | O_EXCL, 0600);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+		TRY(str_format(&name, "%s/cairn.XXXXXX", directory));
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd >= 0)
+			(void)unlink(name); // if that fails, a file is left behind
+	}
+	if (fd < 0)
+		return error_errno("make a temporary file in %s", directory);
+	*ret_fd = fd;
+	return NULL;
+}
+
 /* Open a file without a name next to PATH, or one with a temporary name where that is not
  * supported. */
 static struct error *open_beside(const char *path, int *ret_fd, char **ret_temporary)

@@ -14,6 +14,12 @@ struct error *file_read_fd(int fd, const char *name, size_t max, char **ret, siz
 struct error *file_read(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_size);
 
 /*
+ * A new empty file without a name, open for reading and writing, where large temporary files
+ * belong: in $TMPDIR, else in /var/tmp. The caller closes RET_FD.
+ */
+struct error *file_open_unnamed(int *ret_fd);
+
+/*
  * A file being written: an unnamed file in the target's directory, linked in under its name when
  * complete. Where the file system has no unnamed files, a temporary name is used and removed on
  * failure.

@@ -158,7 +158,8 @@ static struct error *read_program_header(struct object *object, struct bytes *b)
 					.offset = offset,
 					.file_size = file_size,
 					.mem_size = mem_size,
-					.executable = flags & PF_X};
+					.executable = flags & PF_X,
+					.writable = flags & PF_W};
 	return NULL;
 }
 

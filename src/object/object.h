@@ -30,7 +30,7 @@ uint64_t object_id_hash(const struct object_id *id);
 
 struct object_segment {
 	uint64_t addr, offset, file_size, mem_size;
-	bool executable;
+	bool executable, writable;
 };
 
 struct object;
