@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any memory of any version as values, as a frame's variables and as names of threads. The input:
+ *
+ *   u8 version, u8 build, u64 address, then pieces of memory: u64 address, u16 size, bytes
+ *
+ * What is in no piece is unreadable, or (highest bit of build) all input again and again, so that
+ * every pointer leads somewhere.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "runtimes/python/locals.h"
+#include "runtimes/python/thread-names.h"
+#include "runtimes/python/values.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint16_t versions[] = {0x0207, 0x0305, 0x0306, 0x0307, 0x0308, 0x0309,
+				    0x030a, 0x030b, 0x030c, 0x030d, 0x030e};
+
+enum {
+	HEAD = 10,
+	PIECE_HEAD = 10,
+	READS_MAX = 20000, /* of one input, in each of what is tried */
+	AROUND = 0x80,
+	ROOM = 4096,
+};
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+	bool around;
+	unsigned reads;
+};
+
+/* The bytes at ADDR, SIZE of them, if one piece has them. */
+static const uint8_t *find(const struct input *input, uint64_t addr, size_t size)
+{
+	for (size_t at = HEAD; input->size - at >= PIECE_HEAD;) {
+		uint64_t start;
+		uint16_t length;
+
+		memcpy(&start, input->data + at, sizeof(start));
+		memcpy(&length, input->data + at + 8, sizeof(length));
+		at += PIECE_HEAD;
+		if (length > input->size - at)
+			return NULL;
+		if (addr >= start && addr - start <= length && size <= length - (addr - start))
+			return input->data + at + (addr - start);
+		at += length;
+	}
+	return NULL;
+}
+
+static int read_input(void *context, uint64_t addr, void *to, size_t size)
+{
+	struct input *input = context;
+	const uint8_t *found = find(input, addr, size);
+
+	if (++input->reads > READS_MAX || (!found && !input->around))
+		return -1;
+	if (found) {
+		memcpy(to, found, size);
+		return 0;
+	}
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)to)[i] = input->data[(addr + i) % input->size];
+	return 0;
+}
+
+/* What a terminal may be sent. */
+static void check_text(const char *text, size_t length)
+{
+	struct bytes bytes = bytes_over(text, length, "text");
+
+	if (strlen(text) != length)
+		abort();
+	while (bytes_left(&bytes)) {
+		size_t offset = bytes_offset(&bytes);
+		uint32_t code = utf8_next(&bytes);
+		char again[4];
+		size_t encoded = utf8_encode(code, again);
+		if (code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+		    encoded != bytes_offset(&bytes) - offset ||
+		    memcmp(again, text + offset, encoded) != 0)
+			abort();
+	}
+}
+
+static void print(const struct python_values *from, uint64_t addr)
+{
+	char text[ROOM];
+	size_t sizes[] = {8, 100, ROOM};
+
+	for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+		struct input *input = from->memory->context;
+		input->reads = 0;
+		size_t length = python_value_print(from, addr, text, sizes[i]);
+		if (length >= sizes[i] || input->reads > from->limits->reads)
+			abort();
+		check_text(text, length);
+	}
+}
+
+static bool take_local(void *context, const struct python_local *local)
+{
+	unsigned *left = context;
+
+	return (*left)-- > 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {.data = data, .size = size};
+	const struct memory memory = {.read = read_input, .context = &input};
+	struct python_values values = {.memory = &memory, .limits = &python_value_line};
+	enum python_thread_names_outcome outcome;
+	struct python_thread_names names = {0};
+	struct python_offsets at;
+	struct python_frame frame;
+	unsigned locals = 2000;
+
+	if (size < HEAD + PIECE_HEAD)
+		return 0;
+	input.around = data[1] & AROUND;
+	if (!python_offsets_find(versions[data[0] % ARRAY_COUNT(versions)],
+				 data[1] % AROUND % PYTHON_BUILDS, &at))
+		return 0;
+	at.unicode_width = at.version < 0x0300 ? 2 + (data[1] >> 5 & 2) : 0;
+	values.offsets = &at;
+	memcpy(&frame.addr, data + 2, sizeof(frame.addr));
+	print(&values, frame.addr);
+	values.limits = &python_value_more;
+	print(&values, frame.addr);
+	input.reads = 0;
+	if (memory_read_u64(&memory, frame.addr + at.frame_code, &frame.code))
+		frame.code = frame.addr;
+	python_locals(&values, &frame, data[1] >> 4 & 1, take_local, &locals);
+	input.reads = 0;
+	error_free(python_thread_names_read(&memory, &at, frame.addr, &outcome, &names));
+	python_thread_names_deinit(&names);
+	return 0;
+}
