@@ -87,8 +87,9 @@ static bool is_code(struct attempt *a, uint64_t code)
 
 	if (!code || word(a, code + a->instance.at.object_type, &type))
 		return false;
-	return a->instance.code_type ? type == a->instance.code_type
-				     : check_code_type(a, type) == VERDICT_right;
+	// A program that names PyCode_Type may have a copy of it, which its libpython then uses
+	// (R_X86_64_COPY).
+	return type == a->instance.code_type || check_code_type(a, type) == VERDICT_right;
 }
 
 /* Innermost frame of the thread state at STATE. Non-zero: unreadable. */
@@ -353,10 +354,16 @@ static enum verdict try_attach(struct attempt *a)
 {
 	uint64_t runtime = a->object->runtime + a->instance.bias;
 	enum verdict verdict = choose_offsets(a);
+	uint64_t head;
 
+	if (a->instance.at.version)
+		set_process(a, runtime);
+	// Before the dynamic loader has relocated the object, its type objects are not right.
+	if (verdict == VERDICT_wrong && a->instance.at.version &&
+	    !word(a, a->instance.process.interpreters, &head) && !head)
+		return say(a, VERDICT_early, "there is no interpreter yet");
 	if (verdict != VERDICT_right)
 		return verdict;
-	set_process(a, runtime);
 	verdict = check_life(a, runtime);
 	if (verdict == VERDICT_right)
 		verdict = check_lists(a);
