@@ -28,8 +28,8 @@ struct thread_record {
 	__u64 switches; /* times it was taken off a CPU */
 	__u64 turns;    /* times it was put on one */
 	__u64 fs_base;
-	/* struct pt_regs, see REGISTERS_WORDS in proc/registers.h. Of a thread that is on a CPU they
-	 * are those of its last entry into the kernel, and worth nothing if it has left it since. */
+	/* struct pt_regs, see REGISTERS_WORDS in proc/registers.h. Of a thread that is on a CPU
+	 * they are those of its last entry into the kernel, and worth nothing if it has left it. */
 	__u64 word[THREAD_RECORD_WORDS];
 	char comm[THREAD_RECORD_COMM];
 };

@@ -148,7 +148,8 @@ static enum dump_state state_of(const struct thread *thread)
 struct seat {
 	struct look *look;
 	struct dump_thread *to;
-	struct thread thread; /* as it was last seen */
+	struct thread_turns turns; /* read before the next */
+	struct thread thread;      /* as it was last seen */
 	struct target_thread who;
 	struct target_stack stack; /* owned */
 	struct error *err;         /* of a walk while it was stopped; owned */
@@ -203,12 +204,6 @@ static struct thread_registers registers_of(const struct seat *seat)
 	if (target_python_thread(seat->look->target, &seat->who, &python))
 		registers.fs_base = python.id;
 	return registers;
-}
-
-/* Did THREAD execute anything between the two looks at it? */
-static bool has_moved(const struct thread *then, const struct thread *now)
-{
-	return now->voluntary != then->voluntary || now->involuntary != then->involuntary;
 }
 
 /* Did the walk miss something that all registers would tell? */
@@ -273,8 +268,11 @@ static struct error *walk_waiting(struct seat *seat, bool *ret)
 		return NULL;
 	TRY(walk_there(seat, &registers));
 	TRY(target_read_variables(look->target, look->options->locals, &seat->stack));
+	TRY(thread_has_stayed(look->pid, seat->to->tid, &seat->turns, &seat->thread.call, ret));
+	if (*ret)
+		return NULL;
+	TRY(thread_read_turns(look->pid, seat->to->tid, &seat->turns));
 	TRY(thread_read(look->pid, seat->to->tid, THREADS_everything, &there, &now));
-	*ret = there == PROCESS_there && !has_moved(&seat->thread, &now);
 	if (there == PROCESS_there)
 		seat->thread = now;
 	return NULL;
@@ -372,6 +370,7 @@ static struct error *look_at(struct look *look, struct dump_thread *to)
 	_cleanup_(seat_deinit) struct seat seat = {.look = look, .to = to};
 	enum process_look there;
 
+	TRY(thread_read_turns(look->pid, to->tid, &seat.turns));
 	TRY(thread_read(look->pid, to->tid, THREADS_everything, &there, &seat.thread));
 	if (there == PROCESS_gone || seat.thread.state == 'Z' || seat.thread.state == 'X') {
 		to->state = DUMP_ended;

@@ -18,6 +18,7 @@ struct reader {
 	pid_t tid;
 	sem_t ready;
 	int fd;
+	volatile int rounds; /* bytes until it ends; 0: one */
 	char byte;
 };
 
@@ -28,7 +29,9 @@ static void *read_for_ever(void *context)
 	prctl(PR_SET_NAME, "odd ) (name\n");
 	reader->tid = (pid_t)syscall(SYS_gettid);
 	sem_post(&reader->ready);
-	(void)!read(reader->fd, &reader->byte, 1);
+	do {
+		(void)!read(reader->fd, &reader->byte, 1);
+	} while (--reader->rounds > 0);
 	return NULL;
 }
 
@@ -91,11 +94,16 @@ TEST(turns_tell_whether_a_thread_has_run)
 {
 	struct thread_turns before, after;
 	struct reader reader = {0};
+	struct thread_call call;
+	bool stayed = false;
 	int fds[2];
 
 	start_reader(&reader, fds);
 	ASSERT_OK(thread_read_turns(getpid(), reader.tid, &before));
+	ASSERT_OK(thread_read_call(getpid(), reader.tid, &call));
 	usleep(2000);
+	ASSERT_OK(thread_has_stayed(getpid(), reader.tid, &before, &call, &stayed));
+	ASSERT_TRUE(stayed);
 	ASSERT_OK(thread_read_turns(getpid(), reader.tid, &after));
 	ASSERT_TRUE(before.there && after.there);
 	ASSERT_EQ(before.turns, after.turns);
@@ -106,6 +114,34 @@ TEST(turns_tell_whether_a_thread_has_run)
 	ASSERT_OK(thread_read_turns(getpid(), tid, &after));
 	ASSERT_FALSE(after.there && after.turns == before.turns &&
 		     after.switches == before.switches);
+	ASSERT_OK(thread_has_stayed(getpid(), tid, &before, &call, &stayed));
+	ASSERT_FALSE(stayed);
+}
+
+TEST(a_thread_that_came_back_to_the_same_place_has_not_stayed)
+{
+	struct thread_turns before;
+	struct thread_call call, again;
+	struct reader reader = {.rounds = 2};
+	bool stayed = true;
+	int fds[2];
+
+	start_reader(&reader, fds);
+	ASSERT_OK(thread_read_turns(getpid(), reader.tid, &before));
+	ASSERT_OK(thread_read_call(getpid(), reader.tid, &call));
+	(void)!write(fds[1], "", 1);
+	// The byte has been read, and the thread waits for the next.
+	while (reader.rounds > 1)
+		usleep(500);
+	do {
+		usleep(1000);
+		ASSERT_OK(thread_read_call(getpid(), reader.tid, &again));
+	} while (again.kind != THREAD_CALL_inside);
+	ASSERT_EQ(again.pc, call.pc);
+	ASSERT_EQ(again.sp, call.sp);
+	ASSERT_OK(thread_has_stayed(getpid(), reader.tid, &before, &call, &stayed));
+	ASSERT_FALSE(stayed);
+	end_reader(&reader, fds);
 }
 
 TEST(what_has_ended_is_an_outcome)
@@ -219,6 +255,7 @@ TEST(saved_words_become_registers)
 }
 
 RUN_TESTS(UNIT_TEST(a_thread_is_shown_with_its_name_and_the_call_it_waits_in),
-	  UNIT_TEST(turns_tell_whether_a_thread_has_run), UNIT_TEST(what_has_ended_is_an_outcome),
-	  UNIT_TEST(kernel_threads_have_no_user_side), UNIT_TEST(the_text_of_a_call_is_taken_apart),
-	  UNIT_TEST(saved_words_become_registers))
+	  UNIT_TEST(turns_tell_whether_a_thread_has_run),
+	  UNIT_TEST(a_thread_that_came_back_to_the_same_place_has_not_stayed),
+	  UNIT_TEST(what_has_ended_is_an_outcome), UNIT_TEST(kernel_threads_have_no_user_side),
+	  UNIT_TEST(the_text_of_a_call_is_taken_apart), UNIT_TEST(saved_words_become_registers))

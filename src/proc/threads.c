@@ -250,3 +250,20 @@ struct error *thread_read_turns(pid_t pid, pid_t tid, struct thread_turns *ret)
 	*ret = turns;
 	return NULL;
 }
+
+struct error *thread_has_stayed(pid_t pid, pid_t tid, const struct thread_turns *turns,
+				const struct thread_call *call, bool *ret)
+{
+	struct thread_turns now_turns;
+	struct thread_call now;
+
+	// In this order: a blocked thread's call is shown only once it is off its CPU, so that the
+	// count behind it has all its turns in it.
+	TRY(thread_read_call(pid, tid, &now));
+	TRY(thread_read_turns(pid, tid, &now_turns));
+	bool blocked = now.kind == THREAD_CALL_inside || now.kind == THREAD_CALL_outside;
+	*ret = blocked && now.kind == call->kind && now.pc == call->pc && now.sp == call->sp &&
+	       now_turns.there && now_turns.counts == turns->counts &&
+	       now_turns.turns == turns->turns && now_turns.switches == turns->switches;
+	return NULL;
+}

@@ -83,8 +83,8 @@ const struct thread *threads_find(const struct threads *threads, pid_t tid);
 struct error *thread_read_call(pid_t pid, pid_t tid, struct thread_call *ret);
 
 /*
- * The kernel's count of a thread's turns on a CPU. Two looks with equal counts, at
- * both of which the thread was off its CPU: it did not execute a single instruction in between.
+ * The kernel's count of a thread's turns on a CPU. Two looks with equal counts, at both of which
+ * the thread was off its CPU: it did not execute a single instruction in between.
  */
 struct thread_turns {
 	bool there;  /* else it has ended */
@@ -94,6 +94,13 @@ struct thread_turns {
 };
 
 struct error *thread_read_turns(pid_t pid, pid_t tid, struct thread_turns *ret);
+
+/*
+ * Is the thread still where CALL has it, and has it not executed anything since TURNS, which was
+ * read before CALL? Then all that was read of its stack in between belongs together.
+ */
+struct error *thread_has_stayed(pid_t pid, pid_t tid, const struct thread_turns *turns,
+				const struct thread_call *call, bool *ret);
 
 /* The text of /proc/PID/task/TID/syscall. False: it is no such text, and RET is untouched. */
 bool thread_call_parse(const char *text, struct thread_call *ret);
