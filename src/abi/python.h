@@ -56,7 +56,10 @@ struct python_layout {
 	__u32 code_first_line, code_name; /* int, pointer: what a frame's cookie is made of */
 	__u32 code_bytes;                 /* from 3.11 on: the instructions, in the object itself */
 	__u32 code_tlbc;                  /* pointer to {size, copies[]} */
+	__u32 unused;
 };
+/* Items of a BPF array begin at multiples of 8; the host sees the array as one of C. */
+_Static_assert(sizeof(struct python_layout) % 8 == 0, "tables are alike on both sides");
 
 /* One process that runs CPython, and those forked from it. */
 struct python_process {
@@ -71,6 +74,7 @@ struct python_process {
 	__u32 evals;
 	__u32 layout; /* number */
 };
+_Static_assert(sizeof(struct python_process) % 8 == 0, "tables are alike on both sides");
 
 /*
  * A Python frame in a sample is two words: sample_runtime_word() of the code object's address, then

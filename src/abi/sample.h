@@ -58,6 +58,11 @@ static inline __attribute__((always_inline)) __u64 sample_runtime_word(__u32 run
 	       (addr & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1));
 }
 
+static inline __attribute__((always_inline)) int sample_is_runtime(__u64 word)
+{
+	return (word & (SAMPLE_RUNTIME | SAMPLE_EXACT_PC)) == SAMPLE_RUNTIME;
+}
+
 /* What a native walk knows at one frame. */
 struct walk_state {
 	__u64 pc, sp, fp;
@@ -73,7 +78,7 @@ struct sample {
 	__u32 copy_bytes;
 	__u32 copy_hole; /* so many bytes at the copy's begin could not be read and are zero */
 	__u32 end;       /* enum walk_end of the user stack */
-	__u32 unused;
+	__u32 python;    /* struct process_entry's, if there are Python frames; else 0 */
 	char comm[SAMPLE_COMM]; /* the process's: that of its first thread */
 	char thread_comm[SAMPLE_COMM];
 	struct walk_state state;

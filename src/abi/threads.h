@@ -10,6 +10,9 @@
 enum {
 	THREAD_RECORD_WORDS = 21,
 	THREAD_RECORD_COMM = 16,
+	THREAD_STACK_FRAMES = 127,
+	THREAD_STACK_HEAD = 32, /* bytes before the frames */
+	THREADS_ASKED_MAX = 16384,
 };
 
 enum thread_record_flag {
@@ -33,4 +36,17 @@ struct thread_record {
 	__u64 word[THREAD_RECORD_WORDS];
 	char comm[THREAD_RECORD_COMM];
 };
+/*
+ * What show_stack writes of a thread, if it was asked for: the head of its record, so to say, and
+ * COUNT program counters of the kernel, innermost first.
+ */
+struct thread_stack {
+	__u32 tid;
+	__u32 flags; /* enum thread_record_flag */
+	__u64 switches, turns;
+	__u32 count;
+	__u32 unused;
+	__u64 pc[THREAD_STACK_FRAMES];
+};
+
 _Static_assert(sizeof(struct thread_record) == 248, "records are alike on both sides");

@@ -47,6 +47,7 @@ struct task_struct {
 	void *stack;
 	void *mm;
 	struct task_struct *group_leader;
+	unsigned long long start_time; /* of CLOCK_MONOTONIC */
 	struct thread_struct thread;
 	char comm[16];
 } CORE;

@@ -133,6 +133,7 @@ struct scratch {
 	struct walk walk;
 	__u32 frame_base; /* word at which user frames begin */
 	__u32 tail_calls;
+	__u64 process_start_ns;
 	__u64 syscall; /* number, if the tick hit one; else -1 */
 	struct sample sample;
 	__u64 data[SCRATCH_WORDS];

@@ -24,6 +24,7 @@ enum {
 	LOOP_STEPS = 4 * SAMPLE_USER_FRAMES + 2 * PYTHON_LOOKS,
 	KERNEL_STACK_BYTES = 16384, /* THREAD_SIZE of x86-64; only the tail-call variant needs it */
 	CHUNK = 4096,
+	YOUNG_NS = 500 * 1000 * 1000,
 };
 
 struct {
@@ -68,9 +69,10 @@ static __always_inline void fill_head(struct scratch *scratch, struct task_struc
 	sample->copy_bytes = 0;
 	sample->copy_hole = 0;
 	sample->end = END_none;
-	sample->unused = 0;
+	sample->python = 0;
 	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
 	BPF_CORE_READ_INTO(&sample->thread_comm, task, comm);
+	scratch->process_start_ns = BPF_CORE_READ(task, group_leader, start_time);
 	scratch->frame_base = 0;
 	scratch->syscall = -1;
 	scratch->walk.frames = scratch->walk.words = 0;
@@ -244,6 +246,21 @@ static __always_inline void check_exec(struct scratch *scratch)
 	w->end = END_no_stack;
 }
 
+/*
+ * The host polls. It is woken when the ring fills faster than it thought, and when names have to be
+ * read from a process that may end soon.
+ */
+static __always_inline __u64 wakes(const struct scratch *scratch)
+{
+	if (scratch->sample.python &&
+	    scratch->sample.time_ns - scratch->process_start_ns < YOUNG_NS)
+		return BPF_RB_FORCE_WAKEUP;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
+			       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
 /* Send what the scratch space holds. */
 static __always_inline void finish(struct scratch *scratch)
 {
@@ -257,6 +274,7 @@ static __always_inline void finish(struct scratch *scratch)
 	}
 	__u32 words = scratch->frame_base + w->words;
 	sample->user_words = w->words;
+	sample->python = w->python.found ? w->python.process : 0;
 	sample->end = w->end;
 	if (walk_end_unknown(w->end)) {
 		sample->state = w->at;
@@ -270,12 +288,7 @@ static __always_inline void finish(struct scratch *scratch)
 	if (size > sizeof(*sample) + sizeof(scratch->data))
 		return;
 	sample->size = size;
-	// The host polls; it is woken early only when the ring fills faster than it thought.
-	__u64 flags = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
-				      bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2
-			      ? BPF_RB_FORCE_WAKEUP
-			      : BPF_RB_NO_WAKEUP;
-	if (bpf_ringbuf_output(&ring, sample, size, flags))
+	if (bpf_ringbuf_output(&ring, sample, size, wakes(scratch)))
 		count(BPF_ring_full);
 }
 

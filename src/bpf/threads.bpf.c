@@ -43,6 +43,23 @@ static __always_inline __u32 state_of(struct task_struct *task)
 	return ((struct task_struct___long_state *)task)->state;
 }
 
+/* Whose stacks show_stack is to write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, THREADS_ASKED_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} asked SEC(".maps");
+
+/* One stack being written; a reader at a time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread_stack);
+} stack_room SEC(".maps");
+
 /* Times the thread was put on a CPU, or as good: a number that grows when it runs. */
 static __always_inline void fill_turns(struct thread_record *record, struct task_struct *task)
 {
@@ -102,5 +119,37 @@ int show_thread(struct bpf_iter__task *ctx)
 	if (has_run(&record, task))
 		record.flags |= THREAD_on_cpu;
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}
+
+/*
+ * The kernel's side of threads that were asked for, and whether they ran since. Worst case of one:
+ * the kernel's own walk over 127 frames.
+ */
+SEC("iter/task")
+int show_stack(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_record record = {0};
+	__u32 zero = 0;
+
+	if (!task)
+		return 0;
+	__u32 tid = task->pid;
+	struct thread_stack *stack = bpf_map_lookup_elem(&stack_room, &zero);
+	if (!stack || !bpf_map_lookup_elem(&asked, &tid))
+		return 0;
+	fill_turns(&record, task);
+	long size = bpf_get_task_stack(task, stack->pc, sizeof(stack->pc), 0);
+	if (size < 0 || size > (long)sizeof(stack->pc))
+		size = 0;
+	if (has_run(&record, task))
+		record.flags |= THREAD_on_cpu;
+	stack->tid = tid;
+	stack->flags = record.flags;
+	stack->switches = record.switches;
+	stack->turns = record.turns;
+	stack->count = (__u32)size / 8;
+	bpf_seq_write(ctx->meta->seq, stack, THREAD_STACK_HEAD + size);
 	return 0;
 }

@@ -19,8 +19,10 @@
 #include "capture/naming.h"
 #include "capture/objects.h"
 #include "capture/processes.h"
+#include "capture/pythons.h"
 #include "capture/side-band.h"
 #include "capture/stacks.h"
+#include "capture/wall.h"
 #include "proc/cpus.h"
 #include "proc/system.h"
 
@@ -61,8 +63,10 @@ struct capture {
 	struct kernel_side *kernel;
 	struct store *store;
 	struct objects *objects;
+	struct pythons *pythons;
 	struct processes *processes;
 	struct stacks *stacks;
+	struct wall *wall; /* NULL: only threads that run are sampled */
 	struct side_band *side_band;
 	struct held
 		held[2]; /* new samples go into held[holding]; the other one is being worked off */
@@ -133,6 +137,7 @@ static struct error *open_kernel(struct capture *capture, const struct capture_o
 		.ring_bytes = RING_BYTES,
 		.mappings = MAPPING_ROOM,
 		.variant = options->variant,
+		.only_gil = options->only_gil,
 		.pids = options->pids,
 		.pid_count = options->pid_count,
 		.children = options->children,
@@ -141,6 +146,20 @@ static struct error *open_kernel(struct capture *capture, const struct capture_o
 	};
 
 	return kernel_open(&with, &capture->kernel);
+}
+
+static struct error *open_wall(struct capture *capture, const struct capture_options *options)
+{
+	const struct wall_options wall = {
+		.hz = options->hz,
+		.stacks = capture->stacks,
+		.kernel = capture->kernel,
+		.counters = &capture->counters,
+		.tids = options->tids,
+		.tid_count = options->tid_count,
+	};
+
+	return wall_open(&wall, &capture->wall);
 }
 
 static struct error *open_parts(struct capture *capture, const struct capture_options *options)
@@ -159,16 +178,36 @@ static struct error *open_parts(struct capture *capture, const struct capture_op
 		kernel_store_options(capture->kernel, options->memory_mib, &capture->counters);
 	TRY(store_new(&store, &capture->store));
 	TRY(objects_new(capture->store, &capture->counters, &capture->objects));
-	TRY(processes_new(capture->kernel, capture->objects, &capture->counters, MAPPING_ROOM,
-			  &capture->processes));
-	struct stacks_options stacks = {
-		.depth = options->depth,
-		.store = capture->store,
+	struct pythons_options pythons = {
+		.kernel = capture->kernel,
 		.objects = capture->objects,
-		.processes = capture->processes,
 		.counters = &capture->counters,
+		.versions = options->python_versions,
+	};
+	if (options->python)
+		TRY(pythons_new(&pythons, &capture->pythons));
+	struct processes_options processes = {
+		.kernel = capture->kernel,
+		.objects = capture->objects,
+		.pythons = capture->pythons,
+		.counters = &capture->counters,
+		.mapping_room = MAPPING_ROOM,
+	};
+	TRY(processes_new(&processes, &capture->processes));
+	struct stacks_options stacks = {
+		.walks = {.depth = options->depth,
+			  .store = capture->store,
+			  .objects = capture->objects,
+			  .processes = capture->processes,
+			  .counters = &capture->counters},
+		.by_thread = options->by_thread,
+		.kernel = options->kernel_stacks,
+		.native = options->native,
+		.pythons = capture->pythons,
 	};
 	TRY(stacks_new(&stacks, &capture->stacks));
+	if (options->wall)
+		TRY(open_wall(capture, options));
 	return side_band_new(SIDE_BAND_BYTES, &capture->counters, &capture->side_band);
 }
 
@@ -194,9 +233,11 @@ void capture_close(struct capture *capture)
 	if (!capture)
 		return;
 	capture_stop(capture);
+	wall_close(capture->wall);
 	side_band_free(capture->side_band);
 	stacks_free(capture->stacks);
 	processes_free(capture->processes);
+	pythons_free(capture->pythons);
 	objects_free(capture->objects);
 	store_free(capture->store);
 	kernel_close(capture->kernel);
@@ -353,7 +394,7 @@ static struct error *hold(void *context, const struct sample *sample)
 	}
 	memcpy(copy, sample, sample->size);
 	held->sample[held->count++] = copy;
-	return NULL;
+	return sample->python && capture->pythons ? pythons_prefetch(capture->pythons, copy) : NULL;
 }
 
 static int by_time(const void *a, const void *b)
@@ -430,31 +471,61 @@ static struct error *sweep(struct capture *capture, uint64_t now_ns)
 	return processes_sweep(capture->processes);
 }
 
+/* What ended a wait. */
+struct woken {
+	bool ring, caller;
+};
+
+/* Wait until UNTIL_NS, or until something is to be done at once. */
+static struct error *wait_for_samples(struct capture *capture, uint64_t until_ns, int wake_fd,
+				      struct woken *ret)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns + 999999) / 1000000 : 0;
+	struct pollfd fds[] = {
+		{.fd = kernel_poll_fd(capture->kernel), .events = POLLIN},
+		{.fd = wake_fd, .events = POLLIN},
+	};
+
+	int ready = poll(fds, 2, (int)left_ms);
+	if (ready < 0 && errno != EINTR)
+		return error_errno("wait for samples");
+	ret->ring = ready > 0 && fds[0].revents;
+	ret->caller = ready > 0 && fds[1].revents;
+	return NULL;
+}
+
+/* Work off what came, and say when to do so again. */
+static struct error *take_samples(struct capture *capture, uint64_t *next_ns)
+{
+	uint64_t walked = capture->counters.value[COUNTER_host_walks];
+	uint64_t now_ns = clock_monotonic_ns();
+
+	TRY(drain(capture, now_ns - SETTLE_NS));
+	TRY(sweep(capture, now_ns));
+	uint64_t pause_ms =
+		capture->counters.value[COUNTER_host_walks] > walked ? DRAIN_SOON_MS : DRAIN_MS;
+	*next_ns = now_ns + pause_ms * 1000000;
+	return NULL;
+}
+
 struct error *capture_wait(struct capture *capture, unsigned timeout_ms, int wake_fd)
 {
-	uint64_t now_ns = clock_monotonic_ns(), end_ns = now_ns + timeout_ms * 1000000ull;
-	uint64_t pause_ms = DRAIN_SOON_MS;
+	uint64_t end_ns = clock_monotonic_ns() + timeout_ms * 1000000ull;
+	uint64_t drain_ns = clock_monotonic_ns() + DRAIN_SOON_MS * 1000000ull;
+	struct woken woken = {false, false};
 
-	while (now_ns < end_ns) {
-		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
-		uint64_t walked = capture->counters.value[COUNTER_host_walks];
-		struct pollfd fds[] = {
-			{.fd = kernel_poll_fd(capture->kernel), .events = POLLIN},
-			{.fd = wake_fd, .events = POLLIN},
-		};
-		int ready = poll(fds, 2, (int)(left_ms < pause_ms ? left_ms : pause_ms));
-		if (ready < 0 && errno != EINTR)
-			return error_errno("wait for samples");
-		now_ns = clock_monotonic_ns();
-		TRY(drain(capture, now_ns - SETTLE_NS));
-		pause_ms = capture->counters.value[COUNTER_host_walks] > walked ? DRAIN_SOON_MS
-										: DRAIN_MS;
-		TRY(sweep(capture, now_ns));
-		if (ready > 0 && fds[1].revents)
-			return NULL;
-		now_ns = clock_monotonic_ns();
+	while (!woken.caller && clock_monotonic_ns() < end_ns) {
+		uint64_t until_ns = drain_ns < end_ns ? drain_ns : end_ns;
+		if (capture->wall && wall_due_ns(capture->wall) < until_ns)
+			until_ns = wall_due_ns(capture->wall);
+		TRY(wait_for_samples(capture, until_ns, wake_fd, &woken));
+		if (capture->wall && capture->started)
+			TRY(wall_look(capture->wall, clock_monotonic_ns()));
+		if (woken.ring || woken.caller || clock_monotonic_ns() >= drain_ns)
+			TRY(take_samples(capture, &drain_ns));
 	}
-	return NULL;
+	return take_samples(capture, &drain_ns);
 }
 
 /* --- ending a session */
@@ -471,6 +542,35 @@ static struct error *add_note(struct profile *profile, const char *format, uint6
 		return NULL;
 	int length = snprintf(text, sizeof(text), format, number);
 	return profile_string(profile, text, (size_t)length, &facts->notes[facts->note_count++]);
+}
+
+static struct error *add_text_note(struct profile *profile, const char *text)
+{
+	struct session_facts *facts = profile_facts(profile);
+
+	if (facts->note_count == ARRAY_COUNT(facts->notes))
+		return NULL;
+	return profile_string(profile, text, strlen(text), &facts->notes[facts->note_count++]);
+}
+
+static struct error *add_python_notes(const struct capture *capture, struct profile *profile)
+{
+	const uint64_t *value = capture->counters.value;
+	const char *refusal = capture->pythons ? pythons_take_refusal(capture->pythons) : NULL;
+
+	TRY(add_note(profile, "%lu processes run a CPython that could not be looked into",
+		     value[COUNTER_pythons_refused]));
+	if (refusal)
+		TRY(add_text_note(profile, refusal));
+	TRY(add_note(profile,
+		     "%lu processes that run CPython did not fit into their table; their Python "
+		     "frames are missing",
+		     value[COUNTER_pythons_full]));
+	TRY(add_note(profile, "the Python frames of %lu samples could not be read",
+		     value[COUNTER_python_lost]));
+	return add_note(profile,
+			"%lu Python frames have no names: their functions could not be read",
+			value[COUNTER_python_unnamed]);
 }
 
 /* What was lost or left out, in words. */
@@ -493,6 +593,9 @@ static struct error *add_notes(const struct capture *capture, struct profile *pr
 		     value[COUNTER_mappings_full]));
 	TRY(add_note(profile, "the table of unwind rules was full %lu times; stacks are cut for it",
 		     value[COUNTER_rules_full]));
+	TRY(add_note(profile, "%lu looks at waiting threads came too late and were left out",
+		     value[COUNTER_wall_late]));
+	TRY(add_python_notes(capture, profile));
 	return add_note(
 		profile,
 		"the unwind rows of %lu objects were evicted to stay inside the memory budget",
@@ -567,6 +670,8 @@ struct error *capture_end_session(struct capture *capture, struct profile **ret)
 	TRY(drain(capture, capture->started ? clock_monotonic_ns() - SETTLE_NS : UINT64_MAX));
 	capture->session_start_ns = clock_realtime_ns();
 	TRY(stacks_take(capture->stacks, &numbers, &totals));
+	if (capture->wall)
+		wall_end_session(capture->wall);
 	counters_merge(&capture->counters, &profile_facts_const(numbers)->counters);
 	TRY(naming_run(&naming, numbers, capture->objects, &profile));
 	profile_facts(profile)->start_realtime_ns = start_ns;

@@ -23,16 +23,24 @@ struct attachment {
 	struct bpf_link *link;
 };
 
+/* Arrays of the BPF side that are mapped into this process. */
+enum table {
+	TABLE_mappings,
+	TABLE_modules,
+	TABLE_rules,
+	TABLE_pythons,
+	TABLE_layouts,
+	TABLES,
+};
+
 struct kernel_side {
 	struct sample_bpf *skeleton;
 	struct bpf_program *program; /* the variant in use; borrowed from the skeleton */
 	struct bpf_link *fork_link, *exec_link, *free_link;
 	struct attachment *attachments;
 	size_t attachment_count, attachment_room;
-	struct unwind_mapping *mappings; /* mapped */
-	size_t mapping_bytes;
-	struct unwind_module *modules;                  /* mapped */
-	struct unwind_rule *rules;                      /* mapped */
+	void *table[TABLES]; /* mapped */
+	size_t table_bytes[TABLES];
 	struct unwind_segment *segment[TABLE_SEGMENTS]; /* mapped */
 	struct ring_buffer *ring;
 	struct drain {
@@ -53,6 +61,7 @@ static void set_constants(struct sample_bpf *skeleton, const struct kernel_optio
 	constants->filter_tids = options->tid_count > 0;
 	constants->copy_bytes_max = options->copy_bytes;
 	constants->depth_max = options->depth;
+	constants->only_gil = options->only_gil;
 }
 
 /* Choose the variant: what the kernel knows decides, never its version. */
@@ -94,14 +103,28 @@ static struct error *load(struct kernel_side *kernel, const struct kernel_option
 }
 
 /* Map an array of the BPF side into this process. */
-static struct error *map_array(const struct bpf_map *map, size_t size, void *ret)
+static struct error *map_table(struct kernel_side *kernel, enum table which,
+			       const struct bpf_map *map)
 {
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
 
+	bytes = (bytes + page - 1) & ~(page - 1);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (at == MAP_FAILED)
 		return error_errno("map BPF table %s", bpf_map__name(map));
-	memcpy(ret, &at, sizeof(at));
+	kernel->table[which] = at;
+	kernel->table_bytes[which] = bytes;
 	return NULL;
+}
+
+static struct error *map_tables(struct kernel_side *kernel)
+{
+	TRY(map_table(kernel, TABLE_mappings, kernel->skeleton->maps.mappings));
+	TRY(map_table(kernel, TABLE_modules, kernel->skeleton->maps.modules));
+	TRY(map_table(kernel, TABLE_rules, kernel->skeleton->maps.rules));
+	TRY(map_table(kernel, TABLE_pythons, kernel->skeleton->maps.pythons));
+	return map_table(kernel, TABLE_layouts, kernel->skeleton->maps.python_layouts);
 }
 
 static struct error *add_targets(int map, const uint32_t *ids, size_t count, uint32_t flags)
@@ -130,16 +153,9 @@ static int take_record(void *context, void *data, size_t size)
 static struct error *set_up(struct kernel_side *kernel, const struct kernel_options *options)
 {
 	struct sample_bpf *skeleton = kernel->skeleton;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	TRY(load(kernel, options));
-	kernel->mapping_bytes = options->mappings * sizeof(struct unwind_mapping);
-	kernel->mapping_bytes = (kernel->mapping_bytes + page - 1) & ~(page - 1);
-	TRY(map_array(skeleton->maps.mappings, kernel->mapping_bytes, &kernel->mappings));
-	TRY(map_array(skeleton->maps.modules, TABLE_MODULES * sizeof(struct unwind_module),
-		      &kernel->modules));
-	TRY(map_array(skeleton->maps.rules, UNWIND_RULES_MAX * sizeof(struct unwind_rule),
-		      &kernel->rules));
+	TRY(map_tables(kernel));
 	TRY(add_targets(bpf_map__fd(skeleton->maps.targets), options->pids, options->pid_count,
 			TARGET_only | (options->children ? TARGET_children : 0)));
 	TRY(add_targets(bpf_map__fd(skeleton->maps.target_threads), options->tids,
@@ -179,12 +195,9 @@ void kernel_close(struct kernel_side *kernel)
 	bpf_link__destroy(kernel->exec_link);
 	bpf_link__destroy(kernel->free_link);
 	ring_buffer__free(kernel->ring);
-	if (kernel->mappings)
-		munmap(kernel->mappings, kernel->mapping_bytes);
-	if (kernel->modules)
-		munmap(kernel->modules, TABLE_MODULES * sizeof(struct unwind_module));
-	if (kernel->rules)
-		munmap(kernel->rules, UNWIND_RULES_MAX * sizeof(struct unwind_rule));
+	for (int i = 0; i < TABLES; i++)
+		if (kernel->table[i])
+			munmap(kernel->table[i], kernel->table_bytes[i]);
 	for (size_t i = 0; i < TABLE_SEGMENTS && kernel->segment[i]; i++)
 		munmap(kernel->segment[i], sizeof(struct unwind_segment));
 	sample_bpf__destroy(kernel->skeleton);
@@ -230,9 +243,27 @@ void kernel_detach(struct kernel_side *kernel, int cpu)
 	kernel->attachment_count = kept;
 }
 
+bool kernel_is_target(struct kernel_side *kernel, uint32_t pid)
+{
+	uint32_t flags;
+
+	return !kernel->skeleton->rodata->filter_pids ||
+	       !bpf_map_lookup_elem(bpf_map__fd(kernel->skeleton->maps.targets), &pid, &flags);
+}
+
 struct unwind_mapping *kernel_mappings(struct kernel_side *kernel)
 {
-	return kernel->mappings;
+	return kernel->table[TABLE_mappings];
+}
+
+struct python_process *kernel_pythons(struct kernel_side *kernel)
+{
+	return kernel->table[TABLE_pythons];
+}
+
+struct python_layout *kernel_layouts(struct kernel_side *kernel)
+{
+	return kernel->table[TABLE_layouts];
 }
 
 /* A segment is a map of its own, made when it is needed: memory follows use. */
@@ -266,8 +297,8 @@ struct store_options kernel_store_options(struct kernel_side *kernel, unsigned s
 		.segments_max = segments_max,
 		.segment = make_segment,
 		.context = kernel,
-		.modules = kernel->modules,
-		.rules = kernel->rules,
+		.modules = kernel->table[TABLE_modules],
+		.rules = kernel->table[TABLE_rules],
 		.counters = counters,
 	};
 }

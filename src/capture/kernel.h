@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi/python.h"
 #include "abi/sample.h"
 #include "abi/tables.h"
 #include "base/counters.h"
@@ -29,6 +30,7 @@ struct kernel_options {
 	unsigned ring_bytes; /* a power of two */
 	unsigned mappings;   /* entries in the table of mappings */
 	enum kernel_variant variant;
+	bool only_gil; /* only threads that hold CPython's lock */
 	/* Only these; count 0: all. */
 	const uint32_t *pids;
 	size_t pid_count;
@@ -53,8 +55,13 @@ struct error *kernel_follow(struct kernel_side *kernel);
 struct error *kernel_attach(struct kernel_side *kernel, unsigned cpu, int event_fd);
 /* Stop sampling on a CPU that went away, or on all (cpu == -1). */
 void kernel_detach(struct kernel_side *kernel, int cpu);
+/* Is PID to be sampled, because it was asked for or forked from one that was? True if all are. */
+bool kernel_is_target(struct kernel_side *kernel, uint32_t pid);
+
 /* The tables, written by the host, read by the programs. */
 struct unwind_mapping *kernel_mappings(struct kernel_side *kernel);
+struct python_process *kernel_pythons(struct kernel_side *kernel); /* TABLE_PYTHONS */
+struct python_layout *kernel_layouts(struct kernel_side *kernel);  /* TABLE_PYTHON_LAYOUTS */
 struct store_options kernel_store_options(struct kernel_side *kernel, unsigned segments_max,
 					  struct counters *counters);
 struct error *kernel_set_process(struct kernel_side *kernel, uint32_t pid,

@@ -148,6 +148,17 @@ static struct error *name_cut(struct naming *naming, const struct frame *number)
 	return add_text(naming, KIND_cut, text);
 }
 
+/* A frame that came with its names. */
+static struct error *copy_frame(struct naming *naming, const struct frame *from)
+{
+	struct frame frame = *from;
+
+	TRY(text_id(naming, profile_text(naming->numbers, from->function, NULL), &frame.function));
+	TRY(text_id(naming, profile_text(naming->numbers, from->file, NULL), &frame.file));
+	TRY(text_id(naming, profile_text(naming->numbers, from->object, NULL), &frame.object));
+	return add_name(naming, &frame);
+}
+
 static struct error *name_frame(struct naming *naming, frame_id id)
 {
 	const struct frame *number = profile_frame_at(naming->numbers, id);
@@ -160,6 +171,8 @@ static struct error *name_frame(struct naming *naming, frame_id id)
 		TRY(name_jit(naming, number));
 	else if (number->kind == KIND_kernel)
 		TRY(name_kernel(naming, number));
+	else if (number->kind == KIND_python || number->kind == KIND_thread)
+		TRY(copy_frame(naming, number));
 	else
 		TRY(name_cut(naming, number));
 	named->count = naming->name_count - named->first;

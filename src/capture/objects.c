@@ -28,6 +28,8 @@ struct entry {
 	uint32_t *points;   /* where functions and gaps begin, relative to text_start */
 	size_t point_count;
 	uint64_t text_start, text_end;
+	bool python_looked_for;
+	struct python_object *python; /* owned; NULL: no CPython in it */
 };
 
 struct objects {
@@ -76,6 +78,7 @@ static void drop(struct objects *objects, uint32_t number)
 	object_free(entry->object);
 	free(entry->path);
 	free(entry->points);
+	free(entry->python);
 	*entry = (struct entry){0};
 }
 
@@ -425,6 +428,22 @@ const char *objects_path(const struct objects *objects, uint32_t number)
 struct object *objects_object(struct objects *objects, uint32_t number)
 {
 	return objects->entry[number].object;
+}
+
+const struct python_object *objects_python(struct objects *objects, uint32_t number)
+{
+	struct entry *entry = &objects->entry[number];
+	struct python_object found;
+
+	if (!entry->object || entry->python_looked_for)
+		return entry->python;
+	entry->python_looked_for = true;
+	if (!python_object_find(entry->object, &found))
+		return NULL;
+	entry->python = malloc(sizeof(*entry->python));
+	if (entry->python) // else as if there were none
+		*entry->python = found;
+	return entry->python;
 }
 
 uint32_t objects_pid(const struct objects *objects, uint32_t number)

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "object/object.h"
 #include "object/rows.h"
+#include "runtimes/python/find.h"
 #include "unwind/store.h"
 
 enum { OBJECT_NONE = 0 };
@@ -64,6 +65,9 @@ const char *objects_path(const struct objects *objects, uint32_t number);
 struct object *objects_object(struct objects *objects, uint32_t number);
 /* A process that maps or mapped it; its root is where debug files are looked for first. */
 uint32_t objects_pid(const struct objects *objects, uint32_t number);
+
+/* What is known of the CPython in the object; NULL: it holds none. Owned by the object. */
+const struct python_object *objects_python(struct objects *objects, uint32_t number);
 
 /* Compile and load the rows of an object that a walk found not loaded. */
 struct error *objects_load(struct objects *objects, uint32_t number);

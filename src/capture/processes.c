@@ -22,6 +22,8 @@ enum {
 	PROCESSES_MAX = 1 << 20,
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_STEPS = 9, /* doubling: at most 25.6 s */
+	PYTHON_ATTEMPTS = 12,
+	PYTHON_RETRY_MS = 10, /* doubling */
 };
 
 struct process_state {
@@ -34,6 +36,16 @@ struct process_state {
 	bool ended;            /* and still here for the samples that its last moments may bring */
 	uint64_t next_read_ns; /* back-off of /proc reads */
 	unsigned read_attempts;
+	struct python_image
+		*python;        /* owned reference; NULL: does not run CPython, as far as known */
+	uint32_t python_object; /* in which its interpreter was looked for last */
+	unsigned python_attempts;
+};
+
+/* An interpreter that was not ready to be looked at. */
+struct python_retry {
+	uint32_t pid;
+	uint64_t at_ns;
 };
 
 struct processes {
@@ -47,7 +59,10 @@ struct processes {
 	size_t ended_count, ended_room;
 	uint32_t *republish; /* pids that passed exec in the last drain */
 	size_t republish_count, republish_room;
-	uint64_t lost_swept; /* side-band records that had been lost at the last sweep */
+	struct python_retry *retry;
+	size_t retry_count, retry_room;
+	uint64_t lost_swept;     /* side-band records that had been lost at the last sweep */
+	struct pythons *pythons; /* borrowed */
 };
 
 /* --- processes */
@@ -93,6 +108,7 @@ static void remove_process(struct processes *processes, struct process_state *pr
 	processes->count--;
 	kernel_remove_process(processes->sets.kernel, process->pid);
 	map_set_unref(&processes->sets, process->maps);
+	python_image_unref(processes->pythons, process->python);
 	free(process);
 }
 
@@ -277,6 +293,8 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 		return NULL;
 	TRY(add_process(processes, event->pid, parent->maps, &child));
 	parent->maps->refs++;
+	child->python = python_image_ref(parent->python);
+	child->python_object = parent->python_object;
 	// The BPF side copied the parent's entry, if it had one by then.
 	if (parent->published_ns && parent->entered_ns < event->time_ns && !parent->dirty) {
 		child->published_ns = parent->published_ns;
@@ -305,6 +323,10 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	// An exec by another thread ends the one that began the process, and takes its number.
 	process->leader_gone = process->ended = false;
 	process->published_ns = 0;
+	python_image_unref(processes->pythons, process->python);
+	process->python = NULL;
+	process->python_object = OBJECT_NONE;
+	process->python_attempts = 0;
 	TRY(ARRAY_RESERVE(processes->republish, processes->republish_room,
 			  processes->republish_count, 1, PROCESSES_MAX, "processes to publish"));
 	processes->republish[processes->republish_count++] = event->pid;
@@ -424,6 +446,67 @@ struct error *process_table(struct processes *processes, struct process_state *p
 	return NULL;
 }
 
+struct python_image *process_python(const struct process_state *process)
+{
+	return process->python;
+}
+
+/* --- interpreters */
+
+static struct error *retry_python(struct processes *processes, struct process_state *process)
+{
+	uint64_t pause_ns = PYTHON_RETRY_MS * 1000000ull << process->python_attempts;
+
+	if (++process->python_attempts > PYTHON_ATTEMPTS)
+		return NULL;
+	TRY(ARRAY_RESERVE(processes->retry, processes->retry_room, processes->retry_count, 1,
+			  PROCESSES_MAX, "interpreters to look at again"));
+	processes->retry[processes->retry_count++] =
+		(struct python_retry){process->pid, clock_monotonic_ns() + pause_ns};
+	process->python_object = OBJECT_NONE;
+	return NULL;
+}
+
+/* Find PROCESS's interpreter, if one of its objects holds CPython. */
+static struct error *find_python(struct processes *processes, struct process_state *process)
+{
+	const struct map_set *set = process->maps;
+	enum pythons_outcome outcome = PYTHONS_none;
+
+	if (!processes->pythons)
+		return NULL;
+	for (size_t i = 0; !process->python && i < set->count; i++) {
+		const struct process_map *map = &set->map[i];
+		if (map->object == OBJECT_NONE || map->object == process->python_object ||
+		    !objects_python(processes->sets.objects, map->object))
+			continue;
+		process->python_object = map->object;
+		struct python_place place = {process->pid, map->object, map->bias};
+		TRY(pythons_attach(processes->pythons, &place, &outcome, &process->python));
+		if (outcome == PYTHONS_not_yet)
+			return retry_python(processes, process);
+	}
+	return NULL;
+}
+
+/* Those whose pause is over are looked at again with the next publishing. */
+static struct error *retry_pythons(struct processes *processes)
+{
+	uint64_t now_ns = processes->retry_count ? clock_monotonic_ns() : 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->retry_count; i++) {
+		struct python_retry retry = processes->retry[i];
+		struct process_state *process = find(processes, retry.pid);
+		if (retry.at_ns > now_ns)
+			processes->retry[kept++] = retry;
+		else if (process && !process->python)
+			TRY(mark_dirty(processes, process));
+	}
+	processes->retry_count = kept;
+	return NULL;
+}
+
 /* --- publishing */
 
 static struct error *publish_one(struct processes *processes, struct process_state *process,
@@ -431,6 +514,7 @@ static struct error *publish_one(struct processes *processes, struct process_sta
 {
 	bool fits;
 
+	TRY(find_python(processes, process));
 	TRY(map_set_publish(&processes->sets, process->maps, &fits));
 	if (!fits) {
 		// What the entry points at has been given back. Without one the host walks.
@@ -442,6 +526,7 @@ static struct error *publish_one(struct processes *processes, struct process_sta
 		.as_of_ns = as_of_ns,
 		.first_mapping = process->maps->first,
 		.mappings = (uint32_t)process->maps->count,
+		.python = process->python ? python_image_number(process->python) : 0,
 	};
 	struct error *err = kernel_set_process(processes->sets.kernel, process->pid, &entry);
 	if (err) {
@@ -480,6 +565,7 @@ static void remove_ended(struct processes *processes)
 struct error *processes_publish(struct processes *processes, uint64_t as_of_ns)
 {
 	remove_ended(processes);
+	TRY(retry_pythons(processes));
 	for (size_t i = 0; i < processes->dirty_count; i++) {
 		struct process_state *process = find(processes, processes->dirty[i]);
 		if (!process || !process->dirty)
@@ -531,19 +617,18 @@ size_t processes_count(const struct processes *processes)
 	return processes->count;
 }
 
-struct error *processes_new(struct kernel_side *kernel, struct objects *objects,
-			    struct counters *counters, uint32_t mapping_room,
-			    struct processes **ret)
+struct error *processes_new(const struct processes_options *options, struct processes **ret)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 
 	if (!processes)
 		return error_oom();
-	processes->sets.kernel = kernel;
-	processes->sets.objects = objects;
-	processes->sets.counters = counters;
+	processes->sets.kernel = options->kernel;
+	processes->sets.objects = options->objects;
+	processes->sets.counters = options->counters;
+	processes->pythons = options->pythons;
 	struct error *err =
-		ranges_add(&processes->sets.ranges, (struct range){.count = mapping_room});
+		ranges_add(&processes->sets.ranges, (struct range){.count = options->mapping_room});
 	if (err) {
 		processes_free(processes);
 		return err;
@@ -558,12 +643,14 @@ void processes_free(struct processes *processes)
 		return;
 	for (size_t i = 0; i < processes->count; i++) {
 		map_set_unref(&processes->sets, processes->process[i]->maps);
+		python_image_unref(processes->pythons, processes->process[i]->python);
 		free(processes->process[i]);
 	}
 	free(processes->process);
 	free(processes->dirty);
 	free(processes->republish);
 	free(processes->ended);
+	free(processes->retry);
 	hash_index_deinit(&processes->by_pid);
 	ranges_deinit(&processes->sets.ranges);
 	free(processes);

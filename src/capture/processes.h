@@ -13,15 +13,22 @@
 #include "capture/kernel.h"
 #include "capture/map-set.h"
 #include "capture/objects.h"
+#include "capture/pythons.h"
 #include "capture/side-band.h"
 
 struct process_state;
 struct processes;
 
-/* All borrowed. MAPPING_ROOM: entries of the kernel side's table of mappings. */
-struct error *processes_new(struct kernel_side *kernel, struct objects *objects,
-			    struct counters *counters, uint32_t mapping_room,
-			    struct processes **ret);
+/* All borrowed. */
+struct processes_options {
+	struct kernel_side *kernel;
+	struct objects *objects;
+	struct pythons *pythons; /* NULL: nobody wants to know */
+	struct counters *counters;
+	uint32_t mapping_room; /* entries of the kernel side's table of mappings */
+};
+
+struct error *processes_new(const struct processes_options *options, struct processes **ret);
 void processes_free(struct processes *processes);
 
 /* Enter every process that runs now, as /proc shows it. NOW_NS is from before the call. */
@@ -56,6 +63,9 @@ struct error *processes_missed(struct processes *processes, struct process_state
 
 /* What is at PC. */
 struct code process_code(const struct process_state *process, uint64_t pc);
+
+/* The interpreter that PROCESS runs; NULL: none, as far as known. Borrowed. */
+struct python_image *process_python(const struct process_state *process);
 
 /* The mappings as walkers want them. Borrowed from the process until it changes. */
 struct error *process_table(struct processes *processes, struct process_state *process,

@@ -10,10 +10,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtimes/python/neighbours.h"
 
 enum {
-	// A walk meets at most this many objects whose rows must be loaded, and re-reads of maps.
-	WALK_ROUNDS = 64,
 	// Processes that are told apart in one profile; more are added up by name, as pid 0.
 	PROCESSES_APART = 8192,
 	USER_WORDS = 2 * SAMPLE_USER_FRAMES,
@@ -27,6 +26,7 @@ struct stacks {
 	uint64_t user[USER_WORDS];
 	size_t user_words;
 	uint32_t begin[USER_WORDS]; /* the first word of each */
+	struct python_neighbour neighbour[USER_WORDS];
 };
 
 struct error *stacks_new(const struct stacks_options *options, struct stacks **ret)
@@ -105,50 +105,6 @@ static int read_copy(void *context, uint64_t addr, void *to, size_t size)
 											       : -1;
 }
 
-/* Words of the frame that begins with WORD. */
-static size_t frame_words(uint64_t word)
-{
-	return word & SAMPLE_RUNTIME && !(word & SAMPLE_EXACT_PC) ? 2 : 1;
-}
-
-static uint32_t count_frames(const struct stacks *stacks)
-{
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < stacks->user_words; i += frame_words(stacks->user[i]))
-		count++;
-	return count;
-}
-
-static void start_walk(struct stacks *stacks, struct host_walk *walk, const struct sample *sample)
-{
-	walk->walk.at = sample->state;
-	walk->walk.flags = (sample->flags & SAMPLE_leaf ? WALK_leaf : 0) |
-			   (sample->flags & SAMPLE_call ? WALK_call : 0);
-	walk->walk.depth = stacks->options.depth;
-	walk->walk.words = (uint32_t)stacks->user_words;
-	walk->walk.frames = count_frames(stacks);
-	walk->words = stacks->user;
-}
-
-/* Do what the walk's end asks for. *RET: it is worth going on. */
-static struct error *prepare_round(struct stacks *stacks, struct host_walk *walk,
-				   struct process_state *process, bool *ret)
-{
-	const struct stacks_options *with = &stacks->options;
-	const struct walk *at = &walk->walk;
-	uint32_t object = objects_of_module(with->objects, at->in.module);
-
-	*ret = false;
-	if (at->end == END_not_loaded && object != OBJECT_NONE) {
-		TRY(objects_load(with->objects, object));
-		*ret = true;
-	} else if (at->end == END_unknown_pc) {
-		TRY(processes_refresh(with->processes, process, clock_monotonic_ns(), ret));
-	}
-	return NULL;
-}
-
 /* Walk on from where the BPF side stopped. The end is the new one. */
 static struct error *finish_walk(struct stacks *stacks, const struct sample *sample,
 				 struct process_state *process, enum walk_end *ret)
@@ -157,34 +113,21 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 	struct copy copy = {
 		.sample = sample,
 		.bytes = (const char *)(data + sample->kernel_frames + sample->user_words)};
-	struct host_walk walk = {.memory = {read_copy, &copy}};
-	const struct unwind_mapping *table;
-	size_t count;
-	bool again = true;
+	const struct host_begin begin = {
+		.process = process,
+		.at = sample->state,
+		.flags = (sample->flags & SAMPLE_leaf ? WALK_leaf : 0) |
+			 (sample->flags & SAMPLE_call ? WALK_call : 0),
+		.memory = {.read = read_copy, .context = &copy},
+	};
+	struct host_stack stack = {.word = stacks->user, .words = stacks->user_words};
 
-	counter_add(stacks->options.counters, COUNTER_host_walks, 1);
-	start_walk(stacks, &walk, sample);
-	for (int round = 0; again && round < WALK_ROUNDS; round++) {
-		// The frame where a walk stopped was pushed; the walk that goes on pushes it again.
-		if (walk.walk.frames) {
-			walk.walk.frames--;
-			walk.walk.words--;
-		}
-		struct host_tables tables = store_tables(stacks->options.store);
-		TRY(process_table(stacks->options.processes, process, &table, &count));
-		tables.mapping = table;
-		tables.mappings = count;
-		walk.tables = &tables;
-		walk.walk.mappings = (uint32_t)count;
-		walk.walk.in = (struct unwind_mapping){0};
-		host_walk_native(&walk);
-		TRY(prepare_round(stacks, &walk, process, &again));
-	}
-	stacks->user_words = walk.walk.words;
-	*ret = walk.walk.end;
+	TRY(host_walks_run(&stacks->options.walks, &begin, &stack));
+	stacks->user_words = stack.words;
+	*ret = stack.end;
 	if (*ret == END_unreadable && copy.beyond) {
 		*ret = END_copy_ended;
-		counter_add(stacks->options.counters, COUNTER_copies_cut, 1);
+		counter_add(stacks->options.walks.counters, COUNTER_copies_cut, 1);
 	}
 	return NULL;
 }
@@ -204,13 +147,13 @@ static struct error *walk_user(struct stacks *stacks, const struct sample *sampl
 	if (!walk_end_unknown(end))
 		return NULL;
 	if (end == END_unknown_process)
-		counter_add(stacks->options.counters, COUNTER_unknown_process, 1);
+		counter_add(stacks->options.walks.counters, COUNTER_unknown_process, 1);
 	if (end == END_unknown_pc)
-		counter_add(stacks->options.counters, COUNTER_unknown_pc, 1);
+		counter_add(stacks->options.walks.counters, COUNTER_unknown_pc, 1);
 	if (!process)
 		return NULL;
 	if (end == END_unknown_process)
-		TRY(processes_missed(stacks->options.processes, process, sample->time_ns));
+		TRY(processes_missed(stacks->options.walks.processes, process, sample->time_ns));
 	return finish_walk(stacks, sample, process, ret);
 }
 
@@ -222,6 +165,7 @@ struct builder {
 	const struct sample *sample;
 	const struct process_state *process; /* NULL: not known */
 	uint32_t process_number;             /* in the profile */
+	struct python_image *python;         /* NULL: it does not run CPython */
 	stack_id stack;
 };
 
@@ -254,7 +198,7 @@ static struct error *push_machine(struct builder *builder, uint64_t word)
 		frame.kind = KIND_native;
 		frame.offset = code.addr + call;
 		frame.line = code.object << 1 | call;
-		objects_use(stacks->options.objects, code.object, builder->sample->time_ns);
+		objects_use(stacks->options.walks.objects, code.object, builder->sample->time_ns);
 	}
 	return push_frame(builder, &frame);
 }
@@ -269,13 +213,76 @@ static size_t find_frames(struct stacks *stacks)
 	return count;
 }
 
+static struct error *push_python(struct builder *builder, const uint64_t *words)
+{
+	const struct stacks *stacks = builder->stacks;
+	struct python_word word = {builder->sample->pid, words[0], words[1]};
+	struct frame frame;
+
+	TRY(pythons_frame(stacks->options.pythons, builder->python, &word, stacks->profile,
+			  &frame));
+	return push_frame(builder, &frame);
+}
+
+/*
+ * Which of the machine frames stand beside Python frames that say the same? RET_KEEP is by frame,
+ * leaf first.
+ */
+static struct error *choose_frames(struct builder *builder, size_t count)
+{
+	struct stacks *stacks = builder->stacks;
+	uint32_t interpreter = python_image_object(builder->python);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word = stacks->user[stacks->begin[i]];
+		struct python_neighbour *frame = &stacks->neighbour[i];
+		*frame = (struct python_neighbour){.keep = true};
+		if (frame_words(word) == 2) {
+			frame->python = true;
+			continue;
+		}
+		uint64_t pc = (word & ~SAMPLE_EXACT_PC) - !(word & SAMPLE_EXACT_PC);
+		struct code code = process_code(builder->process, pc);
+		frame->interpreter = code.kind == CODE_object && code.object == interpreter;
+		frame->start =
+			code.kind == CODE_object &&
+			python_starts_in(objects_path(stacks->options.walks.objects, code.object));
+	}
+	python_hide_interpreter(stacks->neighbour, count);
+	return NULL;
+}
+
 static struct error *push_user(struct builder *builder)
 {
 	struct stacks *stacks = builder->stacks;
+	size_t count = find_frames(stacks);
+	bool all = !builder->python || !builder->process || stacks->options.native;
 
-	for (size_t i = find_frames(stacks); i-- > 0;)
-		TRY(push_machine(builder, stacks->user[stacks->begin[i]]));
+	if (!all)
+		TRY(choose_frames(builder, count));
+	for (size_t i = count; i-- > 0;) {
+		const uint64_t *words = &stacks->user[stacks->begin[i]];
+		if (frame_words(*words) == 2 && builder->python)
+			TRY(push_python(builder, words));
+		else if (frame_words(*words) == 1 && (all || stacks->neighbour[i].keep))
+			TRY(push_machine(builder, *words));
+	}
 	return NULL;
+}
+
+/* At the root: whose stack it is. */
+static struct error *push_thread(struct builder *builder)
+{
+	const struct sample *sample = builder->sample;
+	struct frame frame = {.kind = KIND_thread};
+	char text[sizeof("thread 4294967295: ") + SAMPLE_COMM];
+
+	if (!builder->stacks->options.by_thread)
+		return NULL;
+	int length = snprintf(text, sizeof(text), "thread %u: %.*s", sample->tid, SAMPLE_COMM,
+			      sample->thread_comm);
+	TRY(profile_string(builder->stacks->profile, text, (size_t)length, &frame.function));
+	return push_frame(builder, &frame);
 }
 
 static struct error *push_kernel(struct builder *builder)
@@ -302,6 +309,18 @@ static struct error *find_owner(struct stacks *stacks, const struct sample *samp
 	return profile_process(stacks->profile, &process, ret);
 }
 
+/* The stack of BUILDER's sample, whose user part is in stacks->user. */
+static struct error *build_stack(struct builder *builder, enum walk_end end)
+{
+	TRY(push_thread(builder));
+	if (!walk_end_whole(end)) {
+		struct frame cut = {.kind = KIND_cut, .offset = end};
+		TRY(push_frame(builder, &cut));
+	}
+	TRY(push_user(builder));
+	return push_kernel(builder);
+}
+
 static struct error *add_stack(struct stacks *stacks, const struct sample *sample,
 			       const struct process_state *process, enum walk_end end)
 {
@@ -313,16 +332,30 @@ static struct error *add_stack(struct stacks *stacks, const struct sample *sampl
 		.sample = sample,
 		.process = process,
 		.process_number = to.process,
+		.python = stacks->options.pythons
+				  ? pythons_find(stacks->options.pythons, sample->python)
+				  : NULL,
 		.stack = STACK_EMPTY,
 	};
-	if (!walk_end_whole(end)) {
-		struct frame cut = {.kind = KIND_cut, .offset = end};
-		TRY(push_frame(&builder, &cut));
-	}
-	TRY(push_user(&builder));
-	TRY(push_kernel(&builder));
+	TRY(build_stack(&builder, end));
 	to.stack = builder.stack;
 	return profile_add(stacks->profile, &to);
+}
+
+/* A maximum of the profile: the sample is counted, and told at the end. */
+static void turn_away(struct stacks *stacks, struct error *err)
+{
+	if (!err)
+		return;
+	log_debug("%s", error_text(err));
+	error_free(err);
+	profile_turn_away(stacks->profile, 1);
+}
+
+static void count_end(struct stacks *stacks, enum walk_end end)
+{
+	stacks->totals.samples++;
+	stacks->totals.by_end[end < END_MAX ? end : END_none]++;
 }
 
 struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
@@ -331,17 +364,80 @@ struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
 	enum walk_end end;
 
 	if (sample->user_words || !walk_end_whole(sample->end))
-		TRY(processes_get(stacks->options.processes, sample->pid, sample->time_ns,
+		TRY(processes_get(stacks->options.walks.processes, sample->pid, sample->time_ns,
 				  &process));
 	TRY(walk_user(stacks, sample, process, &end));
-	stacks->totals.samples++;
-	stacks->totals.by_end[end < END_MAX ? end : END_none]++;
-	struct error *err = add_stack(stacks, sample, process, end);
-	if (err) {
-		log_debug("%s", error_text(err));
-		// A maximum of the profile: the sample is counted, and told at the end.
-		error_free(err);
-		profile_turn_away(stacks->profile, 1);
-	}
+	count_end(stacks, end);
+	turn_away(stacks, add_stack(stacks, sample, process, end));
 	return NULL;
+}
+
+/* --- threads that are looked at */
+
+struct error *stacks_walk(struct stacks *stacks, uint32_t pid,
+			  const struct thread_registers *registers, const struct memory *memory,
+			  struct host_stack *ret)
+{
+	struct host_stack stack = {.word = stacks->user, .end = END_unknown_process};
+	struct process_state *process;
+
+	TRY(processes_get(stacks->options.walks.processes, pid, clock_monotonic_ns(), &process));
+	const struct host_begin begin = {
+		.process = process,
+		.at = registers->at,
+		.flags = WALK_leaf,
+		.image = process ? process_python(process) : NULL,
+		.fs_base = registers->fs_base,
+		.memory = *memory,
+	};
+	if (registers->compat)
+		stack.end = END_compat;
+	else if (process)
+		TRY(host_walks_run(&stacks->options.walks, &begin, &stack));
+	*ret = stack;
+	return NULL;
+}
+
+/* What a thread's stack is in a sample. */
+struct thread_sample {
+	struct sample head;
+	uint64_t kernel[SAMPLE_KERNEL_FRAMES];
+};
+
+struct error *stacks_keep(struct stacks *stacks, const struct stacks_thread *thread,
+			  struct stacks_kept *ret)
+{
+	struct thread_sample sample = {.head = thread->head};
+	struct stacks_kept kept = {.sample = {.value = 1}, .end = thread->stack.end};
+	struct builder builder = {.stacks = stacks, .sample = &sample.head, .stack = STACK_EMPTY};
+	struct process_state *process;
+
+	TRY(processes_get(stacks->options.walks.processes, sample.head.pid, sample.head.time_ns,
+			  &process));
+	builder.process = process;
+	builder.python = process ? process_python(process) : NULL;
+	if (stacks->options.kernel)
+		sample.head.kernel_frames = (__u16)thread->kernel->count;
+	memcpy(sample.kernel, thread->kernel->pc, sample.head.kernel_frames * sizeof(uint64_t));
+	stacks->user_words = thread->stack.words;
+	memcpy(stacks->user, thread->stack.word, thread->stack.words * sizeof(uint64_t));
+	struct error *err = find_owner(stacks, &sample.head, &kept.sample.process);
+	builder.process_number = kept.sample.process;
+	if (!err)
+		err = build_stack(&builder, kept.end);
+	kept.sample.stack = builder.stack;
+	if (err)
+		kept.sample.value = 0;
+	error_free(err); // a maximum of the profile, told when the stack is to be added
+	*ret = kept;
+	return NULL;
+}
+
+void stacks_repeat(struct stacks *stacks, const struct stacks_kept *kept)
+{
+	count_end(stacks, kept->end);
+	if (kept->sample.value)
+		turn_away(stacks, profile_add(stacks->profile, &kept->sample));
+	else
+		profile_turn_away(stacks->profile, 1);
 }

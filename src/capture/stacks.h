@@ -6,19 +6,19 @@
  * The numbers are kept in a struct profile whose frames have no names yet: function is 0, offset
  * the address (for KIND_cut the enum walk_end), line twice the number of the object (KIND_native)
  * or of the profile's process (KIND_jit), plus 1 for a return address; inlined marks a pc where
- * nothing is mapped.
+ * nothing is mapped. Frames of KIND_python and KIND_thread are complete: what they are named by
+ * does not last.
  */
 #pragma once
 
 #include <stdint.h>
 
 #include "abi/sample.h"
-#include "base/counters.h"
+#include "abi/threads.h"
 #include "base/error.h"
-#include "capture/objects.h"
-#include "capture/processes.h"
+#include "capture/host-walks.h"
+#include "proc/registers.h"
 #include "profile/profile.h"
-#include "unwind/store.h"
 
 /* The object or process of a frame without a name, and whether its address is behind a call. */
 static inline uint32_t stacks_frame_number(const struct frame *frame)
@@ -38,13 +38,12 @@ struct stack_totals {
 	uint64_t by_end[END_MAX];
 };
 
-/* All pointers are borrowed. */
 struct stacks_options {
-	unsigned depth; /* user frames in one stack */
-	struct store *store;
-	struct objects *objects;
-	struct processes *processes;
-	struct counters *counters;
+	struct host_walks walks;
+	bool by_thread;          /* a frame at the root says which thread it is */
+	bool kernel;             /* the kernel's frames of threads that do not run */
+	bool native;             /* an interpreter's own C frames beside those that it evaluates */
+	struct pythons *pythons; /* borrowed; NULL: no Python frames */
 };
 
 struct error *stacks_new(const struct stacks_options *options, struct stacks **ret);
@@ -52,6 +51,33 @@ void stacks_free(struct stacks *stacks);
 
 /* Add SAMPLE, which is from the time up to which side-band events have been applied. */
 struct error *stacks_add(struct stacks *stacks, const struct sample *sample);
+
+/*
+ * Walk a thread of PID that is off its CPU. Nothing is added to the session yet: whoever calls
+ * looks whether it moved meanwhile. RET's words hold until the next call.
+ */
+struct error *stacks_walk(struct stacks *stacks, uint32_t pid,
+			  const struct thread_registers *registers, const struct memory *memory,
+			  struct host_stack *ret);
+
+/* A thread and its stack. */
+struct stacks_thread {
+	struct sample head;                /* who, when; no frames */
+	const struct thread_stack *kernel; /* borrowed */
+	struct host_stack stack;
+};
+
+/* A stack in this session. */
+struct stacks_kept {
+	struct profile_sample sample; /* value 0: the profile had no room for it */
+	enum walk_end end;
+};
+
+/* Keep a stack for this session. */
+struct error *stacks_keep(struct stacks *stacks, const struct stacks_thread *thread,
+			  struct stacks_kept *ret);
+/* Add a sample of it. */
+void stacks_repeat(struct stacks *stacks, const struct stacks_kept *kept);
 
 const struct stack_totals *stacks_totals(const struct stacks *stacks);
 

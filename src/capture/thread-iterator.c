@@ -15,6 +15,7 @@
 #include "threads.skel.h"
 
 enum {
+	STACKS_BYTES = 64 << 10,
 	READ_RECORDS = 256, /* at a time; the kernel's own buffer holds half as many */
 };
 
@@ -23,6 +24,7 @@ _Static_assert((int)THREAD_RECORD_WORDS == (int)REGISTERS_WORDS, "the same regis
 struct thread_iterator {
 	struct threads_bpf *skeleton;
 	struct bpf_link *all; /* over all tasks */
+	struct bpf_link *stacks;
 };
 
 /* What libbpf answers: 0, or a negative errno. */
@@ -49,7 +51,9 @@ static struct error *set_up(struct thread_iterator *iterator)
 	if (code)
 		return loading_error(code);
 	iterator->all = bpf_program__attach_iter(iterator->skeleton->progs.show_thread, NULL);
-	return iterator->all ? NULL : error_errno("attach to the list of threads");
+	iterator->stacks = bpf_program__attach_iter(iterator->skeleton->progs.show_stack, NULL);
+	return iterator->all && iterator->stacks ? NULL
+						 : error_errno("attach to the list of threads");
 }
 
 struct error *thread_iterator_open(struct thread_iterator **ret)
@@ -69,6 +73,7 @@ void thread_iterator_close(struct thread_iterator *iterator)
 	if (!iterator)
 		return;
 	bpf_link__destroy(iterator->all);
+	bpf_link__destroy(iterator->stacks);
 	threads_bpf__destroy(iterator->skeleton);
 	free(iterator);
 }
@@ -158,6 +163,62 @@ struct error *thread_iterator_read_one(struct thread_iterator *iterator, pid_t p
 		*ret = *record;
 	*ret_there = record;
 	return NULL;
+}
+
+/* Pass on the stacks in SIZE bytes of DATA. The kernel never splits one between two reads. */
+static struct error *take_stacks(const char *data, size_t size, thread_stack_fn *fn, void *context)
+{
+	size_t at = 0;
+
+	while (size - at >= THREAD_STACK_HEAD) {
+		struct thread_stack stack;
+		memcpy(&stack, data + at, THREAD_STACK_HEAD);
+		size_t frames = stack.count * sizeof(stack.pc[0]);
+		if (stack.count > THREAD_STACK_FRAMES || frames > size - at - THREAD_STACK_HEAD)
+			return error_new("the kernel's stacks of threads make no sense");
+		memcpy(stack.pc, data + at + THREAD_STACK_HEAD, frames);
+		TRY(fn(context, &stack));
+		at += THREAD_STACK_HEAD + frames;
+	}
+	return NULL;
+}
+
+static struct error *read_stacks(struct thread_iterator *iterator, thread_stack_fn *fn,
+				 void *context)
+{
+	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(iterator->stacks));
+	_cleanup_free_ char *data = malloc(STACKS_BYTES);
+	ssize_t size = 0;
+
+	if (fd < 0)
+		return error_errno("list threads");
+	if (!data)
+		return error_oom();
+	do {
+		size = read(fd, data, STACKS_BYTES);
+		if (size < 0 && errno != EAGAIN && errno != EINTR)
+			return error_errno("list threads");
+		if (size > 0)
+			TRY(take_stacks(data, (size_t)size, fn, context));
+	} while (size);
+	return NULL;
+}
+
+struct error *thread_iterator_stacks(struct thread_iterator *iterator, const uint32_t *tids,
+				     size_t count, thread_stack_fn *fn, void *context)
+{
+	int asked = bpf_map__fd(iterator->skeleton->maps.asked);
+	struct error *err = NULL;
+	uint32_t yes = 1;
+
+	for (size_t i = 0; i < count && !err; i++)
+		if (bpf_map_update_elem(asked, &tids[i], &yes, BPF_ANY))
+			err = error_errno("ask for the stacks of %zu threads", count);
+	if (!err)
+		err = read_stacks(iterator, fn, context);
+	for (size_t i = 0; i < count; i++)
+		(void)bpf_map_delete_elem(asked, &tids[i]); // not there if asking failed
+	return err;
 }
 
 const struct thread_record *thread_records_find(const struct thread_records *records, pid_t tid)

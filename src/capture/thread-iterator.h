@@ -46,6 +46,16 @@ struct error *thread_iterator_read(struct thread_iterator *iterator, pid_t pid,
 struct error *thread_iterator_read_one(struct thread_iterator *iterator, pid_t pid, pid_t tid,
 				       bool *ret_there, struct thread_record *ret);
 
+/* Of one thread; valid during the call. */
+typedef struct error *thread_stack_fn(void *context, const struct thread_stack *stack);
+
+/*
+ * The kernel stacks of COUNT threads, of those that are still there, in any order. Not of more than
+ * THREADS_ASKED_MAX.
+ */
+struct error *thread_iterator_stacks(struct thread_iterator *iterator, const uint32_t *tids,
+				     size_t count, thread_stack_fn *fn, void *context);
+
 /* The record of TID; NULL when there is none. */
 const struct thread_record *thread_records_find(const struct thread_records *records, pid_t tid);
 

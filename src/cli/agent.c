@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/session-files.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/sampling.h"
@@ -16,8 +18,24 @@ struct agent_args {
 	struct sampling_args sampling;
 	const char *directory;
 	uint64_t hz, duration_ns;
-	bool continuous, rotate, flamegraph;
+	bool continuous, rotate, flamegraph, versions, python;
+	const char *python_mode;
 };
+
+/* gProfiler's words; there is one way here, and it is on or off. */
+static const char *python_mode_at(size_t index)
+{
+	static const char *const modes[] = {"auto",   "pyperf",   "pyspy",
+					    "py-spy", "disabled", "none"};
+
+	return index < ARRAY_COUNT(modes) ? modes[index] : NULL;
+}
+
+static bool wants_python(const struct agent_args *args)
+{
+	return args->python && strcmp(args->python_mode, "disabled") != 0 &&
+	       strcmp(args->python_mode, "none") != 0;
+}
 
 /* Sample until the session is over. *RET_STOP: the agent was told to stop. */
 static struct error *take_session(struct capture *capture, uint64_t duration_ns, int stop_fd,
@@ -72,6 +90,8 @@ static struct error *agent_run(const void *data, int *ret_status)
 		.hz = (unsigned)args->hz,
 		.kernel_stacks = true,
 		.user_stacks = true,
+		.python = wants_python(args),
+		.python_versions = args->versions,
 	};
 	_cleanup_capture_ struct capture *capture = NULL;
 	_cleanup_close_ int stop_fd = -1;
@@ -143,6 +163,21 @@ static const struct option_row agent_options[] = {
 	 .kind = OPTION_FLAG_OFF,
 	 .at = offsetof(struct agent_args, flamegraph),
 	 .help = "write no .html"},
+	{.name = "python-mode",
+	 .kind = OPTION_CHOICE,
+	 .at = offsetof(struct agent_args, python_mode),
+	 .choice = python_mode_at,
+	 .fallback_text = "auto",
+	 .help = "disabled and none leave Python's frames out; the others all mean the same: the "
+		 "kernel side reads them with each sample"},
+	{.name = "no-python",
+	 .kind = OPTION_FLAG_OFF,
+	 .at = offsetof(struct agent_args, python),
+	 .help = "the same as --python-mode disabled"},
+	{.name = "no-python-versions",
+	 .kind = OPTION_FLAG_OFF,
+	 .at = offsetof(struct agent_args, versions),
+	 .help = "no package and version with Python frames, [PyYAML==6.0]"},
 	{.kind = OPTION_GROUP,
 	 .at = offsetof(struct agent_args, sampling),
 	 .group = options_sampling},

@@ -29,11 +29,11 @@ struct record_args {
 	struct logging_args logging;
 	struct sampling_args sampling;
 	struct naming_args naming;
-	bool all, subprocesses, user_only, kernel_only;
+	bool all, subprocesses, user_only, kernel_only, by_thread, native, versions;
 	struct uint_list pids, tids, cpus;
 	struct text_list names, cgroups, operands, command;
 	uint64_t hz, period, duration_ns;
-	const char *event, *output, *format;
+	const char *event, *output, *format, *mode;
 };
 
 /* What is sampled, and the command that was started for it. */
@@ -58,6 +58,13 @@ static const char *event_name(size_t index)
 	const struct perf_event_row *row = perf_event_at(index);
 
 	return row ? row->name : NULL;
+}
+
+static const char *mode_at(size_t index)
+{
+	static const char *const modes[] = {"cpu", "gil", "wall"};
+
+	return index < ARRAY_COUNT(modes) ? modes[index] : NULL;
 }
 
 static const char *format_name(size_t index)
@@ -260,6 +267,12 @@ static struct error *record(const struct record_args *args, struct subject *subj
 		.debuginfod = args->naming.debuginfod,
 		.kernel_stacks = !args->user_only,
 		.user_stacks = !args->kernel_only,
+		.by_thread = args->by_thread,
+		.native = args->native,
+		.only_gil = !strcmp(args->mode, "gil"),
+		.wall = !strcmp(args->mode, "wall"),
+		.python = true,
+		.python_versions = args->versions,
 		.pids = subject->chosen.pids,
 		.pid_count = subject->chosen.count,
 		.children = args->subprocesses || subject->child.pid,
@@ -293,6 +306,12 @@ static struct error *record_check(void *data)
 
 	if (args->user_only && args->kernel_only)
 		return error_new("-U and -K exclude each other");
+	if (args->kernel_only && !strcmp(args->mode, "gil"))
+		return error_new("-m gil needs user stacks, which -K leaves out");
+	if (!strcmp(args->mode, "wall") &&
+	    (args->period || args->cgroups.count || args->cpus.count))
+		return error_new("-m wall looks at threads by the clock: -c, -G and --cpus do not "
+				 "go with it");
 	if (args->all && (args->pids.count || args->names.count || args->tids.count ||
 			  args->cgroups.count || args->command.count))
 		return error_new("-a samples everything; it goes with no other choice");
@@ -392,6 +411,27 @@ static const struct option_row record_options[] = {
 	 .fallback_text = "cpu-clock",
 	 .help = "what drives sampling; all but cpu-clock, page-faults and context-switches need "
 		 "a hardware counter"},
+	{.name = "mode",
+	 .letter = 'm',
+	 .kind = OPTION_CHOICE,
+	 .at = offsetof(struct record_args, mode),
+	 .choice = mode_at,
+	 .fallback_text = "cpu",
+	 .help = "which threads: cpu, those that run; gil, those that run and hold Python's global "
+		 "interpreter lock; wall, all of them, also those that wait"},
+	{.name = "by-thread",
+	 .kind = OPTION_FLAG,
+	 .at = offsetof(struct record_args, by_thread),
+	 .help = "tell threads apart: a frame \"thread TID: NAME\" at the root of each stack"},
+	{.name = "native",
+	 .letter = 'n',
+	 .kind = OPTION_FLAG,
+	 .at = offsetof(struct record_args, native),
+	 .help = "also the C frames by which an interpreter evaluates Python frames"},
+	{.name = "no-python-versions",
+	 .kind = OPTION_FLAG_OFF,
+	 .at = offsetof(struct record_args, versions),
+	 .help = "do not look up the package and version that a Python file belongs to"},
 	{.name = "duration",
 	 .letter = 'd',
 	 .kind = OPTION_SECONDS,

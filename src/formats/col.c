@@ -93,7 +93,8 @@ static struct error *emit_header(struct emit *emit, const struct profile *profil
 
 struct error *col_write(const struct profile *profile, FILE *stream)
 {
-	static const struct text_form form = {.containers = true, .before = "\n", .after = ""};
+	static const struct text_form form = {
+		.containers = true, .packages = true, .before = "\n", .after = ""};
 	struct emit emit = emit_to(stream, EMIT_ascii);
 
 	fputs("# ", stream);

@@ -8,8 +8,11 @@
 
 struct error *folded_write(const struct profile *profile, FILE *stream)
 {
-	static const struct text_form form = {
-		.mark_inlined = true, .mark_jit = true, .before = "", .after = "\n"};
+	static const struct text_form form = {.mark_inlined = true,
+					      .current_lines = true,
+					      .mark_jit = true,
+					      .before = "",
+					      .after = "\n"};
 
 	TRY(text_write(profile, &form, stream));
 	return format_finish(stream);

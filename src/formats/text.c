@@ -89,6 +89,8 @@ static const char *suffix_of(const struct text_form *form, const struct frame *f
 		return "_[i]";
 	if (frame->kind == KIND_jit && form->mark_jit)
 		return "_[j]";
+	if (frame->kind == KIND_python)
+		return "_[p]";
 	return "";
 }
 
@@ -103,9 +105,32 @@ static struct error *make_name(struct texts *texts, string_id name)
 	return length ? NULL : strbuf_addf(&texts->buf, "[unknown]");
 }
 
+/* Behind the name of a Python frame: " (FILE:LINE [PACKAGE==VERSION])". */
+static struct error *add_python_place(struct texts *texts, const struct frame *from)
+{
+	size_t length;
+	const char *text = profile_text(texts->from, from->file, &length);
+	bool current = texts->form->current_lines && from->line;
+
+	if (!from->file)
+		return NULL;
+	TRY(strbuf_addf(&texts->buf, " ("));
+	TRY(text_add_name(&texts->buf, text, length));
+	TRY(strbuf_addf(&texts->buf, ":%u", current ? from->line : (uint32_t)from->offset));
+	if (from->object && texts->form->packages) {
+		text = profile_text(texts->from, from->object, &length);
+		TRY(strbuf_addf(&texts->buf, " ["));
+		TRY(text_add_name(&texts->buf, text, length));
+		TRY(strbuf_addf(&texts->buf, "]"));
+	}
+	return strbuf_addf(&texts->buf, ")");
+}
+
 static struct error *intern_frame(struct texts *texts, const struct frame *from, string_id *ret)
 {
 	TRY(make_name(texts, from->function));
+	if (from->kind == KIND_python)
+		TRY(add_python_place(texts, from));
 	TRY(strbuf_addf(&texts->buf, "%s", suffix_of(texts->form, from)));
 	return profile_string(texts->into, texts->buf.text, texts->buf.length, ret);
 }

@@ -25,6 +25,8 @@ struct text_form {
 	bool containers;    /* the container's name, "" for none, stands before the process */
 	bool mark_inlined;  /* "_[i]" behind frames that were inlined */
 	bool mark_jit;      /* "_[j]" behind code made at run time */
+	bool current_lines; /* of Python frames, where known; else where the function begins */
+	bool packages;      /* "[PyYAML==6.0]" behind the file and line of Python frames */
 	const char *before; /* put in front of each line */
 	const char *after;  /* put behind each line */
 };
@@ -34,6 +36,7 @@ struct error *text_add_name(struct strbuf *buf, const char *name, size_t length)
 
 /*
  * Write all samples of PROFILE. Those whose lines are equal are one line; lines are in the order of
- * their text (formats/order.h). Kernel frames end in "_[k]".
+ * their text (formats/order.h). Kernel frames end in "_[k]"; Python frames are
+ * "module.function (file:line)_[p]".
  */
 struct error *text_write(const struct profile *profile, const struct text_form *form, FILE *stream);

@@ -113,6 +113,9 @@ static enum python_frames frames_of(uint16_t version)
 
 struct python_layout python_offsets_layout(const struct python_offsets *at)
 {
+	// The interpreter's own table has a zero where its build has no such member.
+	bool copies = at->frame_tlbc_index && at->frame_tlbc_index != PYTHON_ABSENT;
+
 	return (struct python_layout){
 		.version = at->version,
 		.frames = frames_of(at->version),
@@ -132,7 +135,7 @@ struct python_layout python_offsets_layout(const struct python_offsets *at)
 		.frame_previous = at->frame_previous,
 		.frame_ip = at->frame_ip,
 		.frame_owner = at->frame_owner,
-		.frame_tlbc_index = at->frame_tlbc_index,
+		.frame_tlbc_index = copies ? at->frame_tlbc_index : PYTHON_ABSENT,
 		.code_first_line = at->code_first_line,
 		.code_name = at->code_name,
 		.code_bytes = at->code_bytes,

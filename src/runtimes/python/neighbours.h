@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "abi/python.h"
 
 struct python_neighbour {
 	bool python;      /* a frame that the interpreter evaluates */
@@ -22,3 +25,12 @@ void python_hide_interpreter(struct python_neighbour *frame, size_t count);
 
 /* Is PATH a C library's, or the dynamic loader's? */
 bool python_starts_in(const char *path);
+
+/*
+ * Up to 3.10 nothing on the C stack tells which call of the evaluator runs which frame: frames are
+ * dealt out from the leaf on. A thread that was caught in a call that had not linked its frame yet,
+ * or had unlinked it, has fewer frames than calls: the innermost call has none, and each frame
+ * belongs one call further out. Put it right in WORDS (abi/sample.h, leaf first) of a stack that is
+ * whole.
+ */
+void python_deal_frames(const struct python_process *process, uint64_t *words, size_t count);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "abi/runtimes.h"
+#include "abi/sample.h"
 #include "unit.h"
 
 enum { FRAMES_MAX = 16 };
@@ -72,10 +74,59 @@ TEST(c_libraries_are_told_by_their_names)
 	ASSERT_FALSE(python_starts_in(""));
 }
 
+enum { CODE = 0x1000, EVAL_END = 0x2000 };
+
+/* Leaf first: e evaluator, n other machine code, digits Python frames, 0 the word for none. */
+static void check_dealt(const char *stack, const char *expected)
+{
+	const struct python_process process = {.eval = {{CODE, EVAL_END}}, .evals = 1};
+	uint64_t words[2 * FRAMES_MAX];
+	char shown[2 * FRAMES_MAX] = {0};
+	size_t count = 0, length = 0;
+
+	for (const char *at = stack; *at; at++) {
+		if (*at == 'e' || *at == 'n') {
+			words[count++] = *at == 'e' ? EVAL_END : EVAL_END + 0x10;
+			continue;
+		}
+		words[count++] = sample_runtime_word(RUNTIME_python, (uint64_t)(*at - '0'));
+		words[count++] = (uint64_t)*at;
+	}
+	python_deal_frames(&process, words, count);
+	for (size_t i = 0; i < count; i++) {
+		if (sample_is_runtime(words[i]))
+			shown[length++] = (char)words[++i];
+		else
+			shown[length++] = words[i] == EVAL_END ? 'e' : 'n';
+	}
+	ASSERT_STREQ(shown, expected);
+}
+
+TEST(as_many_frames_as_calls_stay_where_they_are)
+{
+	check_dealt("nn", "nn");
+	check_dealt("e1ne2n", "e1ne2n");
+}
+
+TEST(a_call_that_has_linked_no_frame_gets_none)
+{
+	check_dealt("e1nen", "ene1n");
+	check_dealt("e1ne2e3nnenn", "ene1e2nne3nn");
+	check_dealt("e1enen", "eene1n");
+}
+
+TEST(where_no_frames_were_read_nothing_is_dealt)
+{
+	check_dealt("e0nen", "e0nen");
+}
+
 RUN_TESTS(UNIT_TEST(a_stack_without_python_frames_stays_as_it_is),
 	  UNIT_TEST(the_evaluator_and_what_leads_to_it_are_hidden),
 	  UNIT_TEST(what_the_interpreter_does_for_the_innermost_frame_stays),
 	  UNIT_TEST(extension_modules_and_libraries_between_python_frames_stay),
 	  UNIT_TEST(a_program_that_embeds_the_interpreter_is_shown_with_its_start),
 	  UNIT_TEST(a_walk_that_was_cut_below_python_frames_hides_what_it_saw_of_the_interpreter),
-	  UNIT_TEST(c_libraries_are_told_by_their_names))
+	  UNIT_TEST(c_libraries_are_told_by_their_names),
+	  UNIT_TEST(as_many_frames_as_calls_stay_where_they_are),
+	  UNIT_TEST(a_call_that_has_linked_no_frame_gets_none),
+	  UNIT_TEST(where_no_frames_were_read_nothing_is_dealt))

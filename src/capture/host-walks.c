@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/host-walks.h"
+
+#include "base/clock.h"
+#include "runtimes/python/attach.h"
+#include "runtimes/python/neighbours.h"
+#include "runtimes/walk-host.h"
+
+enum {
+	// A walk meets at most this many objects whose rows must be loaded, and re-reads of maps.
+	WALK_ROUNDS = 64,
+};
+
+/* Do what the walk's end asks for. *RET: it is worth going on. */
+static struct error *prepare_round(const struct host_walks *with, const struct walk *at,
+				   struct process_state *process, bool *ret)
+{
+	uint32_t object = objects_of_module(with->objects, at->in.module);
+
+	*ret = false;
+	if (at->end == END_not_loaded && object != OBJECT_NONE) {
+		TRY(objects_load(with->objects, object));
+		*ret = true;
+	} else if (at->end == END_unknown_pc) {
+		TRY(processes_refresh(with->processes, process, clock_monotonic_ns(), ret));
+	}
+	return NULL;
+}
+
+static uint32_t count_frames(const struct host_stack *stack)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < stack->words; i += frame_words(stack->word[i]))
+		count++;
+	return count;
+}
+
+/* The tables as they are now; what a round loads changes them. */
+static struct error *set_tables(const struct host_walks *with, const struct host_begin *begin,
+				struct host_walk *walk, struct host_tables *tables)
+{
+	const struct unwind_mapping *mapping;
+	size_t count;
+
+	TRY(process_table(with->processes, begin->process, &mapping, &count));
+	*tables = store_tables(with->store);
+	tables->mapping = mapping;
+	tables->mappings = count;
+	if (begin->image) {
+		const struct python_instance *instance = python_image_instance(begin->image);
+		tables->python = &instance->process;
+		tables->layout = &instance->layout;
+	}
+	walk->tables = tables;
+	walk->walk.mappings = (uint32_t)count;
+	walk->walk.in = (struct unwind_mapping){0};
+	return NULL;
+}
+
+struct error *host_walks_run(const struct host_walks *walks, const struct host_begin *begin,
+			     struct host_stack *stack)
+{
+	struct host_tables tables;
+	struct host_walk walk = {.memory = begin->memory,
+				 .words = stack->word,
+				 .walk = {.at = begin->at,
+					  .flags = begin->flags,
+					  .depth = walks->depth,
+					  .fs_base = begin->fs_base,
+					  .words = (uint32_t)stack->words,
+					  .frames = count_frames(stack),
+					  .python = {.process = begin->image && begin->fs_base}}};
+	bool again = true;
+
+	counter_add(walks->counters, COUNTER_host_walks, 1);
+	for (int round = 0; again && round < WALK_ROUNDS; round++) {
+		// The frame where a walk stopped was pushed; the walk that goes on pushes it again.
+		if (walk.walk.frames) {
+			walk.walk.frames--;
+			walk.walk.words--;
+		}
+		TRY(set_tables(walks, begin, &walk, &tables));
+		host_walk(&walk);
+		TRY(prepare_round(walks, &walk.walk, begin->process, &again));
+	}
+	stack->words = walk.walk.words;
+	stack->end = (enum walk_end)walk.walk.end;
+	return NULL;
+}
