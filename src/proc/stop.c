@@ -9,12 +9,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,10 +27,13 @@
 #include "proc/threads.h"
 
 enum {
-	ARRIVE_MS = 200,   /* so long may a thread that waits for a CPU need until it stops */
-	EAGER_LOOKS = 200, /* looks without a pause for one that is on a CPU */
-	PAUSE_NS = 50000,
+	ARRIVE_MS = 200,  /* so long may a thread that waits for a CPU need until it stops */
+	EAGER_LOOKS = 15, /* looks without a pause, some 10 us, for one that is on another CPU */
+	PAUSE_NS = 10000, /* between two looks, at first */
+	PAUSE_MAX_NS = 250000,
+	FOREMOST = -20, /* nice */
 	SEIZE_TRIES = 20,
+	SEIZE_PAUSE_NS = 50000,
 	EVENT_SHIFT = 8, /* si_status of a ptrace stop: signal, and event above it */
 	SIGNAL_MASK = 0xff,
 	NS_PER_MS = 1000000,
@@ -50,6 +53,20 @@ static struct timespec timespec_of(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
 				 .tv_nsec = (long)(ns % 1000000000u)};
+}
+
+/*
+ * Who holds up another thread does not queue for a CPU behind the others: on a busy machine that,
+ * and nothing else, makes a stop last (measured, three programs on two CPUs: a tenth of all stops
+ * above 4 ms without, below 60 us with it). The nice value before, which the calling thread has to
+ * get back; it stays as it is where that is not permitted.
+ */
+static int hurry(void)
+{
+	int before = getpriority(PRIO_PROCESS, 0);
+
+	(void)setpriority(PRIO_PROCESS, 0, FOREMOST);
+	return before;
 }
 
 /* Why the kernel refused to trace the thread. */
@@ -110,17 +127,18 @@ static bool has_stopped(pid_t tid, int *ret_status)
  */
 static bool wait_for_stop(pid_t tid, int *ret_status, uint64_t *ret_before_ns)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t now_ns = clock_monotonic_ns(), end_ns = now_ns + ARRIVE_MS * NS_PER_MS;
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	for (unsigned looks = 0; now_ns < end_ns; looks++) {
 		*ret_before_ns = now_ns;
 		if (has_stopped(tid, ret_status))
 			return true;
-		if (looks < EAGER_LOOKS)
-			sched_yield();
-		else
+		if (looks >= EAGER_LOOKS) {
 			nanosleep(&pause, NULL);
+			// Looking too often would take the CPU that the thread waits for.
+			pause.tv_nsec += pause.tv_nsec < PAUSE_MAX_NS ? pause.tv_nsec / 4 : 0;
+		}
 		now_ns = clock_monotonic_ns();
 	}
 	return false;
@@ -143,7 +161,7 @@ static bool read_registers(struct tracer *tracer)
 /* The thread is ours until this one ends. STOP_done: it is. */
 static enum stop_outcome seize(const struct tracer *tracer)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const struct timespec pause = {.tv_nsec = SEIZE_PAUSE_NS};
 	enum stop_outcome outcome = STOP_denied;
 
 	// Who traced it a moment ago, we for instance, may not have let go of it quite yet.
@@ -240,17 +258,21 @@ struct error *thread_stop(pid_t pid, pid_t tid, const struct stop_options *optio
 		*ret = tracer.result;
 		return NULL;
 	}
+	int nice_before = hurry(); // the tracer inherits it
 	sem_init(&tracer.arrived, 0, 0);
 	sem_init(&tracer.read, 0, 0);
 	errno = start_tracer(&tracer, &thread);
-	if (errno)
+	if (errno) {
+		(void)setpriority(PRIO_PROCESS, 0, nice_before);
 		return error_errno("start a thread to stop thread %d", tid);
+	}
 	while (sem_wait(&tracer.arrived) < 0 && errno == EINTR)
 		;
 	if (tracer.result.outcome == STOP_done) {
 		options->fn(options->context, &tracer.registers);
 		sem_post(&tracer.read);
 	}
+	(void)setpriority(PRIO_PROCESS, 0, nice_before);
 	pthread_join(thread, NULL);
 	sem_destroy(&tracer.arrived);
 	sem_destroy(&tracer.read);
