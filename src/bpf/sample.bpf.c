@@ -268,7 +268,10 @@ static __always_inline void finish(struct scratch *scratch)
 	struct walk *w = &scratch->walk;
 
 	check_exec(scratch);
-	if (only_gil && !(w->flags & WALK_gil)) {
+	if (w->flags & WALK_gil)
+		sample->flags |= SAMPLE_gil;
+	// What the host has to load is missing until it is told.
+	if (only_gil && !(w->flags & WALK_gil) && !walk_end_unknown(w->end)) {
 		count(BPF_no_gil);
 		return;
 	}

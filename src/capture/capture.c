@@ -202,6 +202,7 @@ static struct error *open_parts(struct capture *capture, const struct capture_op
 			  .counters = &capture->counters},
 		.by_thread = options->by_thread,
 		.kernel = options->kernel_stacks,
+		.only_gil = options->only_gil,
 		.native = options->native,
 		.pythons = capture->pythons,
 	};

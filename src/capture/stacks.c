@@ -367,6 +367,9 @@ struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
 		TRY(processes_get(stacks->options.walks.processes, sample->pid, sample->time_ns,
 				  &process));
 	TRY(walk_user(stacks, sample, process, &end));
+	// Sent for what its walk lacked; that is loaded now.
+	if (stacks->options.only_gil && !(sample->flags & SAMPLE_gil))
+		return NULL;
 	count_end(stacks, end);
 	turn_away(stacks, add_stack(stacks, sample, process, end));
 	return NULL;

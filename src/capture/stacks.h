@@ -41,6 +41,7 @@ struct stack_totals {
 struct stacks_options {
 	struct host_walks walks;
 	bool by_thread;          /* a frame at the root says which thread it is */
+	bool only_gil;           /* only threads that hold CPython's lock */
 	bool kernel;             /* the kernel's frames of threads that do not run */
 	bool native;             /* an interpreter's own C frames beside those that it evaluates */
 	struct pythons *pythons; /* borrowed; NULL: no Python frames */
