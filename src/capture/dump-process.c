@@ -89,7 +89,7 @@ static struct error *open_target(struct look *look, const struct memory *memory)
 	if (!maps.count)
 		return error_new("process %d has ended", look->pid);
 	struct target_options options = {
-		.pid = (uint32_t)look->pid,
+		.owner = {.pid = (uint32_t)look->pid},
 		.maps = &maps,
 		.memory = memory,
 		.lines = look->options->lines,
@@ -422,21 +422,6 @@ static struct error *choose(struct look *look)
 	return NULL;
 }
 
-/* Which interpreter runs in the process. */
-static struct error *describe_python(struct look *look)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *refused = target_python_refused(look->target);
-	uint16_t version;
-
-	if (refused)
-		return dump_note(look->dump, "no frames of Python: %s", refused);
-	if (!target_python_version(look->target, &version))
-		return NULL;
-	TRY(str_format(&text, "%u.%u", version >> 8, version & 0xff));
-	return dump_text(look->dump, text, &look->dump->python);
-}
-
 struct error *dump_process(pid_t pid, const struct dump_options *options, struct dump *ret)
 {
 	_cleanup_process_memory_ struct process_memory *process = NULL;
@@ -446,7 +431,7 @@ struct error *dump_process(pid_t pid, const struct dump_options *options, struct
 	struct memory memory = process_memory_reader(process);
 	TRY(describe(&look));
 	TRY(open_target(&look, &memory));
-	TRY(describe_python(&look));
+	TRY(dump_describe_python(ret));
 	TRY(choose(&look));
 	for (size_t i = 0; i < ret->count; i++)
 		TRY(look_at(&look, &ret->thread[i]));

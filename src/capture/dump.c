@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/str.h"
 
 const char *dump_state_name(enum dump_state state)
 {
@@ -71,4 +72,18 @@ struct error *dump_note(struct dump *dump, const char *format, ...)
 	TRY(dump_text(dump, text, &dump->note[dump->notes]));
 	dump->notes++;
 	return NULL;
+}
+
+struct error *dump_describe_python(struct dump *dump)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *refused = target_python_refused(dump->target);
+	uint16_t version;
+
+	if (refused)
+		return dump_note(dump, "no frames of Python: %s", refused);
+	if (!target_python_version(dump->target, &version))
+		return NULL;
+	TRY(str_format(&text, "%u.%u", version >> 8, version & 0xff));
+	return dump_text(dump, text, &dump->python);
 }

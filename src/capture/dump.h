@@ -77,3 +77,6 @@ struct error *dump_note(struct dump *dump, const char *format, ...)
 
 /* TEXT for as long as the dump lives. */
 struct error *dump_text(struct dump *dump, const char *text, const char **ret);
+
+/* Which interpreter runs in the dump's target, or why it cannot be read. */
+struct error *dump_describe_python(struct dump *dump);

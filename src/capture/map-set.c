@@ -210,14 +210,16 @@ struct error *map_set_add_source(struct map_sets *sets, struct map_set *set,
 	return set_add(sets, set, map);
 }
 
-struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set, uint32_t pid,
-			       const struct maps *maps)
+struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set,
+			       const struct map_owner *owner, const struct maps *maps)
 {
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct map *map = &maps->map[i];
 		struct object_source source = {
 			.path = map->path,
-			.pid = pid,
+			.pid = owner->pid,
+			.open = owner->open,
+			.context = owner->context,
 			.start = map->start,
 			.end = map->end,
 			.inode = map->inode,

@@ -68,9 +68,16 @@ void map_set_unref(struct map_sets *sets, struct map_set *set);
 struct error *map_set_add_source(struct map_sets *sets, struct map_set *set,
 				 struct object_source *source, uint64_t offset);
 
-/* Enter the executable ones of MAPS, those of PID, into SET, which is not shared. */
-struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set, uint32_t pid,
-			       const struct maps *maps);
+/* Whose mappings they are: of a live process, or of one whose files are opened otherwise. */
+struct map_owner {
+	uint32_t pid;
+	object_open_fn *open; /* NULL: in the root of pid */
+	void *context;        /* of open; borrowed */
+};
+
+/* Enter the executable ones of MAPS, those of OWNER, into SET, which is not shared. */
+struct error *map_set_add_maps(struct map_sets *sets, struct map_set *set,
+			       const struct map_owner *owner, const struct maps *maps);
 
 /* What is at PC. */
 struct code map_set_code(const struct map_set *set, uint64_t pc);

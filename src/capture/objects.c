@@ -205,6 +205,8 @@ static struct error *open_source(const struct object_source *source, int *ret_fd
 	enum root_outcome outcome;
 	struct stat st;
 
+	if (source->open)
+		return source->open(source->context, source->start, ret_fd);
 	if (source->path[0] == '/') {
 		_cleanup_close_ int fd = -1;
 		TRY(root_open((pid_t)source->pid, source->path, &outcome, &fd));

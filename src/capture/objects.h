@@ -21,6 +21,9 @@ enum { OBJECT_NONE = 0 };
 
 struct objects;
 
+/* Opens the file of the mapping that starts at START; RET_FD stays -1 if it is not to be had. */
+typedef struct error *object_open_fn(void *context, uint64_t start, int *ret_fd);
+
 /* Where a mapping came from. */
 struct object_source {
 	const char *path; /* as the process sees it; borrowed */
@@ -28,6 +31,8 @@ struct object_source {
 	uint64_t start, end;       /* of the mapping */
 	uint64_t inode;            /* 0: not known */
 	struct object_id build_id; /* length 0: not known */
+	object_open_fn *open;      /* NULL: by path, in the root of pid */
+	void *context;             /* of open; borrowed */
 };
 
 /* STORE and COUNTERS are borrowed. */

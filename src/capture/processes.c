@@ -170,7 +170,8 @@ static struct error *read_maps(struct processes *processes, uint32_t pid, struct
 		return NULL;
 	}
 	TRY(map_set_new(&set));
-	struct error *err = map_set_add_maps(&processes->sets, set, pid, &maps);
+	struct map_owner owner = {.pid = pid};
+	struct error *err = map_set_add_maps(&processes->sets, set, &owner, &maps);
 	if (err) {
 		map_set_unref(&processes->sets, set);
 		return err;

@@ -68,7 +68,7 @@ static struct error *name_machine(struct target *target, const struct place *at,
 		object = objects_path(objects, at->code.object);
 		TRY(namer_object(target->namer, &place, symbol, &count));
 	} else if (at->code.kind == CODE_jit) {
-		TRY(namer_jit(target->namer, target->options.pid, at->pc - at->call, symbol));
+		TRY(namer_jit(target->namer, target->options.owner.pid, at->pc - at->call, symbol));
 	}
 	for (size_t i = 0; i < count; i++)
 		TRY(add_symbol(frames, &symbol[i], object, at->pc));

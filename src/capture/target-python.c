@@ -211,7 +211,8 @@ void target_python_walk(const struct target *target, struct host_walk *walk,
 	tables->python = &python->instance.process;
 	tables->layout = &python->instance.layout;
 	walk->walk.python.process = 1;
-	for (size_t i = 0; i < python->threads.count; i++)
+	// A thread inside of a sub-interpreter has a state in each; the innermost comes first.
+	for (size_t i = 0; i < python->threads.count && !walk->thread_state; i++)
 		if (python->threads.thread[i].thread_id == walk->walk.fs_base)
 			walk->thread_state = python->threads.thread[i].state;
 }
@@ -266,12 +267,6 @@ static struct error *find_code(struct target *target, uint64_t addr, const struc
 	return NULL;
 }
 
-/* Text in place of a name that could not be read. */
-static const char *or_else(const char *text, const char *otherwise)
-{
-	return text && *text ? text : otherwise;
-}
-
 static const char *lost_text(uint32_t lost)
 {
 	if (lost == PYTHON_LOST_state)
@@ -294,8 +289,8 @@ struct error *target_name_python(struct target *target, const uint64_t word[2],
 	TRY(find_code(target, addr, &code));
 	if (!code || (cookie != PYTHON_COOKIE_NONE && cookie != code->cookie))
 		return NULL;
-	ret->function = or_else(code->function, "[name not readable]");
-	ret->file = or_else(code->file, NULL);
+	ret->function = code->function;
+	ret->file = code->file;
 	ret->first_line = code->first_line;
 	ret->line = python_code_line(code, position);
 	return NULL;

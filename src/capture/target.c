@@ -31,7 +31,7 @@ static struct error *set_maps(struct target *target, const struct maps *maps)
 	struct map_set *set;
 
 	TRY(map_set_new(&set));
-	struct error *err = map_set_add_maps(&target->sets, set, target->options.pid, maps);
+	struct error *err = map_set_add_maps(&target->sets, set, &target->options.owner, maps);
 	if (!err)
 		err = map_set_build_table(&target->sets, set);
 	if (err) {
@@ -178,10 +178,10 @@ static struct error *refresh(struct target *target, bool *ret)
 	_cleanup_(maps_deinit) struct maps maps = MAPS_INIT;
 
 	*ret = false;
-	if (!target->options.pid || target->refreshed == REFRESH_MAX)
+	if (!target->options.owner.pid || target->refreshed == REFRESH_MAX)
 		return NULL;
 	target->refreshed++;
-	TRY(maps_read((pid_t)target->options.pid, MAPS_executable, &maps));
+	TRY(maps_read((pid_t)target->options.owner.pid, MAPS_executable, &maps));
 	if (!maps.count)
 		return NULL; // it is gone; what was known of it stays
 	*ret = true;

@@ -24,7 +24,7 @@
 enum { TARGET_DEPTH = 16384 };
 
 struct target_options {
-	uint32_t pid;                /* 0: not a live process; its mappings do not change */
+	struct map_owner owner;      /* pid 0: not a live process; its mappings do not change */
 	const struct maps *maps;     /* those of now; borrowed during target_open() */
 	const struct memory *memory; /* borrowed, for as long as the target walks and names */
 	bool lines, debuginfod;      /* source lines and inlined calls */

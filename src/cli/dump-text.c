@@ -120,7 +120,7 @@ static void put_locals(const struct printer *to, const struct target_frame *fram
 static void put_frame(const struct printer *to, const struct target_frame *frame)
 {
 	fputs("    ", to->out);
-	put(to, tone_of(frame->kind), frame->function);
+	put(to, tone_of(frame->kind), frame->function[0] ? frame->function : "[no name]");
 	put_place(to, frame);
 	if (frame->kind == KIND_kernel)
 		fputs(" [kernel]", to->out);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "capture/dump-core.h"
 #include "capture/dump-process.h"
 #include "cli/child.h"
 #include "cli/chosen.h"
@@ -30,7 +31,7 @@ struct dump_args {
 	struct text_list names, threads, operands, command;
 	bool subprocesses, native, kernel, nonblocking, json;
 	uint64_t locals, stop_limit_ms, after_ns;
-	const char *color;
+	const char *color, *core;
 };
 
 /* All that one run prints. */
@@ -102,11 +103,11 @@ static struct error *print(const struct run *run, const struct dump *dump)
 
 /* --- processes */
 
-static struct error *dump_one(struct run *run, uint32_t pid)
+static struct dump_options options_of(struct run *run)
 {
-	_cleanup_(dump_deinit) struct dump dump = DUMP_INIT;
 	const struct dump_args *args = run->args;
-	struct dump_options options = {
+
+	return (struct dump_options){
 		.lines = args->naming.lines,
 		.debuginfod = args->naming.debuginfod,
 		.native = args->native,
@@ -117,6 +118,26 @@ static struct error *dump_one(struct run *run, uint32_t pid)
 		.wanted = is_wanted,
 		.context = run,
 	};
+}
+
+static struct error *dump_file(struct run *run)
+{
+	_cleanup_(dump_deinit) struct dump dump = DUMP_INIT;
+	const struct dump_args *args = run->args;
+	struct dump_options options = options_of(run);
+	struct dump_core_source source = {
+		.path = args->core,
+		.exe = args->operands.count ? args->operands.items[0] : NULL,
+	};
+
+	TRY(dump_core(&source, &options, &dump));
+	return print(run, &dump);
+}
+
+static struct error *dump_one(struct run *run, uint32_t pid)
+{
+	_cleanup_(dump_deinit) struct dump dump = DUMP_INIT;
+	struct dump_options options = options_of(run);
 
 	TRY(dump_process((pid_t)pid, &options, &dump));
 	return print(run, &dump);
@@ -226,8 +247,15 @@ static struct error *dump_check(void *data)
 	_cleanup_(thread_filter_deinit) struct thread_filter filter = THREAD_FILTER_INIT;
 	bool process = args->operands.count || args->pids.count || args->names.count;
 
+	if (args->core && (args->pids.count || args->names.count || args->command.count ||
+			   args->operands.count > 1))
+		return error_new("--core goes with no process; the program's file may stand behind "
+				 "it");
+	if (args->core)
+		return thread_filter_init(&filter, &args->threads, &args->tids);
 	if (!process && !args->command.count)
-		return error_new("say what to look at: a process id, -N NAME, or -- COMMAND");
+		return error_new("say what to look at: a process id, -N NAME, --core FILE, "
+				 "or -- COMMAND");
 	if (process && args->command.count)
 		return error_new("a command after -- goes with no other process");
 	return thread_filter_init(&filter, &args->threads, &args->tids);
@@ -242,6 +270,8 @@ static struct error *dump_run(const void *data, int *ret_status)
 	logging_apply(&args->logging);
 	run.style.color = wants_color(args->color);
 	TRY(thread_filter_init(&run.filter, &args->threads, &args->tids));
+	if (args->core)
+		return dump_file(&run);
 	if (args->command.count)
 		return dump_command(&run, ret_status);
 	TRY(choose(args, &chosen));
@@ -273,6 +303,11 @@ static const struct option_row dump_options[] = {
 	 .kind = OPTION_FLAG,
 	 .at = offsetof(struct dump_args, subprocesses),
 	 .help = "another name for -s"},
+	{.name = "core",
+	 .kind = OPTION_FILE,
+	 .at = offsetof(struct dump_args, core),
+	 .help = "look at a core file, packed by gzip, xz or zstd or not; an operand is the "
+		 "program's file then"},
 	{.name = "after",
 	 .kind = OPTION_SECONDS,
 	 .at = offsetof(struct dump_args, after_ns),
@@ -349,11 +384,13 @@ static const struct command_example dump_examples[] = {
 	{"cairn dump 4711", "what all threads of a process are doing"},
 	{"cairn dump 4711 -t main", "only its first thread"},
 	{"cairn dump -N nginx -t '!log' -j", "processes by name, as JSON"},
+	{"cairn dump --core core.4711 -l", "where a program crashed, with its variables"},
 	{"cairn dump --after 600 -- make test", "a command that has not ended after ten minutes"},
 	{0},
 };
 
 static const struct command_hint dump_hints[] = {
+	{"-c", "a core file is given with --core"},
 	{"-i", "threads that wait are shown always"},
 	{"--no-color", "it is --color never here"},
 	{"--no-line", "it is --no-lines here"},
@@ -369,7 +406,7 @@ const struct command command_dump = {
 		"told together.\n\n"
 		"With a command after -- cairn starts it, looks at it once and lets it go on; its "
 		"exit status is cairn's then.",
-	.operands = "[PID...]",
+	.operands = "[PID...|EXE]",
 	.operands_max = 4096,
 	.operands_at = offsetof(struct dump_args, operands),
 	.takes_command = true,

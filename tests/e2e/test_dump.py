@@ -270,3 +270,64 @@ def test_stacks_are_those_of_eu_stack(cairn, program, command):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def core(target, tmp_path):
+    """A core of the target, and what was shown of it alive just before."""
+    if not shutil.which("gcore"):
+        pytest.skip("needs gcore, from gdb")
+    made = subprocess.run(["gcore", "-o", str(tmp_path / "core"), str(target.pid)], capture_output=True, check=False)
+    path = tmp_path / f"core.{target.pid}"
+    if not path.exists():
+        pytest.skip(f"gcore made none: {made.stderr[-200:]}")
+    return path
+
+
+def shown(thread):
+    return [(frame["function"], frame["file"], frame["line"], frame["pc"]) for frame in thread["frames"]]
+
+
+def test_a_core_shows_what_the_live_process_did(cairn, target, core):
+    live = json.loads(cairn.run("dump", target.pid, "-j").stdout)["threads"]
+    document = json.loads(cairn.run("dump", "--core", core, "-j").stdout)
+    dead = {thread["tid"]: thread for thread in document["threads"]}
+    assert document["process"]["pid"] == target.pid
+    assert set(dead) == {thread["tid"] for thread in live}
+    for thread in live:
+        if thread["name"] == "spinner":
+            assert "spin_here" in functions(dead[thread["tid"]])
+        else:
+            assert shown(dead[thread["tid"]]) == shown(thread)
+        assert dead[thread["tid"]]["end"] == "root"
+
+
+def test_a_core_is_found_whole_in_its_packed_form(cairn, core):
+    plain = json.loads(cairn.run("dump", "--core", core, "-j").stdout)["threads"]
+    for packer in "gzip", "zstd", "xz":
+        if not shutil.which(packer):
+            continue
+        packed = pathlib.Path(f"{core}.{packer}")
+        with open(packed, "wb") as out:
+            subprocess.run([packer, "-1", "-c", str(core)], stdout=out, check=True)
+        assert json.loads(cairn.run("dump", "--core", packed, "-j").stdout)["threads"] == plain
+
+
+def test_a_cut_core_says_what_it_lacks(cairn, core):
+    size = core.stat().st_size
+    for part in 1, 8, 15:
+        cut = core.with_name(f"cut-{part}")
+        cut.write_bytes(core.read_bytes()[: size * part // 16])
+        result = cairn.run("dump", "--core", cut)
+        assert result.returncode in (0, 1), result.stderr
+        assert "cut" in result.stdout + result.stderr
+
+
+def test_what_is_no_core_is_named(cairn, core, program):
+    for words, said in (([program], "an ELF file, and not a core"), (["/etc/passwd"], "not a core file"),
+                        (["/no/such/core"], "No such file"), ([core, "/no/such/program"], "No such file"),
+                        ([core, "-p", "1"], "--core goes with no process")):
+        result = cairn.run("dump", "--core", *words)
+        assert result.returncode in (1, 2) and said in result.stderr
+    other = cairn.run("dump", "--core", core, "/bin/sh")
+    assert "another file than the one that was mapped: not used" in other.stdout
