@@ -309,6 +309,11 @@ static struct error *walk_running(struct seat *seat, enum stop_outcome *ret)
 			return NULL;
 		TRY(target_prepare(look->target, &again));
 	}
+	if (result.ended_wait)
+		TRY(dump_note(look->dump,
+			      "thread %d had begun to wait when it was stopped: its system call "
+			      "returned EINTR",
+			      seat->to->tid));
 	if (result.cut_short)
 		TRY(dump_note(look->dump,
 			      "thread %d ran on after %u ms, before it had been walked to the end: "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads as the kernel itself shows them to a BPF iterator: all user registers of every thread
- * that is off its CPU, without stopping any. Needs the privileges of the BPF capture; capture/
- * thread-look.h does without where it must.
+ * that is off its CPU, without stopping any. Needs the privileges of the BPF capture; without them
+ * proc/threads.h knows where a thread waits, and proc/stop.h the registers of one that runs.
  */
 #pragma once
 

@@ -206,22 +206,6 @@ struct error *threads_read(pid_t pid, unsigned details, struct threads *ret)
 	return NULL;
 }
 
-static int compare_threads(const void *a, const void *b)
-{
-	const struct thread *left = a, *right = b;
-
-	return (left->tid > right->tid) - (left->tid < right->tid);
-}
-
-const struct thread *threads_find(const struct threads *threads, pid_t tid)
-{
-	struct thread key = {.tid = tid};
-
-	if (!threads->count)
-		return NULL;
-	return bsearch(&key, threads->thread, threads->count, sizeof(key), compare_threads);
-}
-
 struct error *thread_read_turns(pid_t pid, pid_t tid, struct thread_turns *ret)
 {
 	struct thread_turns turns = {0};

@@ -76,9 +76,6 @@ struct error *thread_read(pid_t pid, pid_t tid, unsigned details, enum process_l
 /* All threads of PID, in one pass; those that end meanwhile are left out. */
 struct error *threads_read(pid_t pid, unsigned details, struct threads *ret);
 
-/* The thread with this number; NULL when there is none. */
-const struct thread *threads_find(const struct threads *threads, pid_t tid);
-
 /* Only what it is in now. THREAD_CALL_unknown also for one that has ended. */
 struct error *thread_read_call(pid_t pid, pid_t tid, struct thread_call *ret);
 
