@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/log.h"
@@ -19,8 +20,11 @@
 #include "proc/waiting.h"
 
 enum {
-	// A thread that was woken while it was walked is walked again, this often.
-	LOOKS_MAX = 4,
+	// A thread that was woken while it was walked is walked again, this often; after the first
+	// few looks with a pause, for those that are about to wait again.
+	LOOKS_MAX = 16,
+	LOOKS_EAGER = 3,
+	LOOK_PAUSE_NS = 1000000,
 	// One stop for each object whose rows a walk of a running thread needs first.
 	STOPS_MAX = 256,
 };
@@ -255,24 +259,28 @@ static struct error *walk_there(struct seat *seat, const struct thread_registers
 	return known ? target_walk_whole(target, &all, &seat->stack) : NULL;
 }
 
-/* A thread that waits: walked where it is, and looked at once more. *RET: it did not move. */
+/* A thread that waits: walked where it is. *RET: it stayed there meanwhile. */
 static struct error *walk_waiting(struct seat *seat, bool *ret)
 {
 	const struct look *look = seat->look;
 	struct thread_registers registers = registers_of(seat);
-	enum process_look there;
-	struct thread now;
 
 	*ret = false;
 	if (registers.known == REGISTERS_none)
 		return NULL;
 	TRY(walk_there(seat, &registers));
 	TRY(target_read_variables(look->target, look->options->locals, &seat->stack));
-	TRY(thread_has_stayed(look->pid, seat->to->tid, &seat->turns, &seat->thread.call, ret));
-	if (*ret)
-		return NULL;
-	TRY(thread_read_turns(look->pid, seat->to->tid, &seat->turns));
-	TRY(thread_read(look->pid, seat->to->tid, THREADS_everything, &there, &now));
+	return thread_has_stayed(look->pid, seat->to->tid, &seat->turns, &seat->thread.call, ret);
+}
+
+/* See where the thread is now. One that has ended stays as it was seen last. */
+static struct error *look_again(struct seat *seat)
+{
+	enum process_look there;
+	struct thread now;
+
+	TRY(thread_read_turns(seat->look->pid, seat->to->tid, &seat->turns));
+	TRY(thread_read(seat->look->pid, seat->to->tid, THREADS_everything, &there, &now));
 	if (there == PROCESS_there)
 		seat->thread = now;
 	return NULL;
@@ -351,18 +359,24 @@ static struct error *explain_stop(const struct seat *seat, enum stop_outcome out
 /* A thread may wait, run, or change from the one to the other at any moment. */
 static struct error *walk_thread(struct seat *seat)
 {
+	const struct timespec pause = {.tv_nsec = LOOK_PAUSE_NS};
 	bool nonblocking = seat->look->options->nonblocking, done = false;
 	enum stop_outcome outcome = STOP_waits;
 
 	for (int i = 0; i < LOOKS_MAX && outcome == STOP_waits; i++) {
+		if (i > LOOKS_EAGER)
+			nanosleep(&pause, NULL);
 		TRY(walk_waiting(seat, &done));
 		if (done)
 			return NULL;
 		if (!nonblocking)
 			TRY(walk_running(seat, &outcome));
+		if (outcome == STOP_done) {
+			seat->thread.state = 'R'; // it may have waited at the look before
+			return NULL;
+		}
+		TRY(look_again(seat));
 	}
-	if (outcome == STOP_done)
-		return NULL;
 	target_stack_deinit(&seat->stack);
 	if (nonblocking)
 		return add_reason(seat, "the thread runs, and --nonblocking stops none");
