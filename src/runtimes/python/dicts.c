@@ -210,17 +210,30 @@ bool python_entries_next(const struct python_heap *heap, struct python_entries *
 	return false;
 }
 
-bool python_text_is(struct python_heap *heap, uint64_t addr, const char *name)
+/* Whether the object at ADDR is the string NAME. False: unreadable. */
+static bool compare(struct python_heap *heap, uint64_t addr, const char *name, bool *ret)
 {
 	struct python_string string;
 	size_t length = strlen(name);
 	char text[NAME_MAX_BYTES];
+	enum python_text outcome = python_string_find(&heap->memory, heap->offsets, addr, &string);
 
-	if (length > sizeof(text) ||
-	    python_string_find(&heap->memory, heap->offsets, addr, &string) != PYTHON_TEXT_read ||
-	    string.length != length || string.width != 1)
+	*ret = false;
+	if (outcome != PYTHON_TEXT_read)
+		return outcome != PYTHON_TEXT_unreadable;
+	if (length > sizeof(text) || string.length != length || string.width != 1)
+		return true;
+	if (!python_heap_bytes(heap, string.data, 0, text, length))
 		return false;
-	return python_heap_bytes(heap, string.data, 0, text, length) && !memcmp(text, name, length);
+	*ret = !memcmp(text, name, length);
+	return true;
+}
+
+bool python_text_is(struct python_heap *heap, uint64_t addr, const char *name)
+{
+	bool same;
+
+	return compare(heap, addr, name, &same) && same;
 }
 
 bool python_entries_same(const struct python_entries *a, const struct python_entries *b)
@@ -234,11 +247,13 @@ enum python_find python_dict_find(struct python_heap *heap, uint64_t addr, const
 {
 	struct python_entries entries, after;
 	uint64_t key, value;
+	bool same, unreadable = false;
 
 	if (!python_dict_open(heap, addr, &entries))
 		return PYTHON_FIND_unreadable;
 	while (python_entries_next(heap, &entries, &key, &value)) {
-		if (python_text_is(heap, key, name)) {
+		unreadable |= !compare(heap, key, name, &same);
+		if (same) {
 			*ret = value;
 			return PYTHON_FIND_found;
 		}
@@ -247,7 +262,7 @@ enum python_find python_dict_find(struct python_heap *heap, uint64_t addr, const
 		return PYTHON_FIND_unreadable;
 	if (!python_entries_same(&entries, &after))
 		return PYTHON_FIND_changed;
-	return entries.unreadable ? PYTHON_FIND_unreadable : PYTHON_FIND_missing;
+	return unreadable || entries.unreadable ? PYTHON_FIND_unreadable : PYTHON_FIND_missing;
 }
 
 enum python_find python_module_find(struct python_heap *heap, uint64_t modules, const char *module,

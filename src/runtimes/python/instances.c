@@ -255,19 +255,19 @@ static bool find_one(void *context, const struct python_attribute *attribute)
 	return false;
 }
 
-bool python_attribute_find(struct python_heap *heap, uint64_t addr, const char *name, uint64_t *ret)
+enum python_find python_attribute_find(struct python_heap *heap, uint64_t addr, const char *name,
+				       uint64_t *ret)
 {
 	struct find find = {.name = name};
 	struct python_type type;
 
 	if (!python_heap_type(heap, addr, &type))
-		return false;
-	// What could not be read is not what was found.
-	(void)python_attributes(heap, addr, &type, find_one, &find);
+		return PYTHON_FIND_unreadable;
+	bool whole = python_attributes(heap, addr, &type, find_one, &find);
 	if (!find.value)
-		return false;
+		return whole ? PYTHON_FIND_missing : PYTHON_FIND_unreadable;
 	*ret = find.value;
-	return true;
+	return PYTHON_FIND_found;
 }
 
 static bool is_builtin_module(const char *module)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "runtimes/python/dicts.h"
 #include "runtimes/python/heap.h"
 
 enum {
@@ -28,9 +29,9 @@ typedef bool python_attribute_fn(void *context, const struct python_attribute *a
 bool python_attributes(struct python_heap *heap, uint64_t addr, const struct python_type *type,
 		       python_attribute_fn *fn, void *context);
 
-/* The value of the attribute NAME. False: it has none, or it could not be read. */
-bool python_attribute_find(struct python_heap *heap, uint64_t addr, const char *name,
-			   uint64_t *ret);
+/* The value of the attribute NAME. */
+enum python_find python_attribute_find(struct python_heap *heap, uint64_t addr, const char *name,
+				       uint64_t *ret);
 
 /*
  * "module.Class"; without the module if that is the one of the built-in names. A name that cannot

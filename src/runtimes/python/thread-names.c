@@ -36,7 +36,7 @@ static bool read_name(struct python_heap *heap, uint64_t key, uint64_t thread,
 
 	if (!python_heap_type(heap, key, &type) ||
 	    !python_int_u64(heap, key, type.kind, &name.id) ||
-	    !python_attribute_find(heap, thread, attribute, &text) ||
+	    python_attribute_find(heap, thread, attribute, &text) != PYTHON_FIND_found ||
 	    python_text_read(&heap->memory, heap->offsets, text, name.name, sizeof(name.name)) !=
 		    PYTHON_TEXT_read)
 		return false;
