@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any memory of any version as values, as a frame's variables and as names of threads. The input:
+ * Any memory of any version as values, as variables of a frame, as names of threads and as tasks.
+ * The input:
  *
  *   u8 version, u8 build, u64 address, then pieces of memory: u64 address, u16 size, bytes
  *
@@ -14,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "runtimes/python/locals.h"
+#include "runtimes/python/tasks.h"
 #include "runtimes/python/thread-names.h"
 #include "runtimes/python/values.h"
 
@@ -113,13 +115,36 @@ static bool take_local(void *context, const struct python_local *local)
 	return (*left)-- > 1;
 }
 
+/* Any address as an interpreter's modules, a thread's state, a set of tasks. */
+static void read_threads(const struct memory *memory, const struct python_offsets *at,
+			 uint64_t addr)
+{
+	const struct python_tasks_from from = {
+		.memory = memory,
+		.offsets = at,
+		.modules = addr,
+		.threads = &addr,
+		.threads_count = 1,
+	};
+	struct input *input = memory->context;
+	enum python_thread_names_outcome names_outcome;
+	enum python_tasks_outcome tasks_outcome;
+	struct python_thread_names names = {0};
+	struct python_tasks tasks = {0};
+
+	input->reads = 0;
+	error_free(python_thread_names_read(memory, at, addr, &names_outcome, &names));
+	python_thread_names_deinit(&names);
+	input->reads = 0;
+	error_free(python_tasks_read(&from, &tasks_outcome, &tasks));
+	python_tasks_deinit(&tasks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {.data = data, .size = size};
 	const struct memory memory = {.read = read_input, .context = &input};
 	struct python_values values = {.memory = &memory, .limits = &python_value_line};
-	enum python_thread_names_outcome outcome;
-	struct python_thread_names names = {0};
 	struct python_offsets at;
 	struct python_frame frame;
 	unsigned locals = 2000;
@@ -140,8 +165,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (memory_read_u64(&memory, frame.addr + at.frame_code, &frame.code))
 		frame.code = frame.addr;
 	python_locals(&values, &frame, data[1] >> 4 & 1, take_local, &locals);
-	input.reads = 0;
-	error_free(python_thread_names_read(&memory, &at, frame.addr, &outcome, &names));
-	python_thread_names_deinit(&names);
+	read_threads(&memory, &at, frame.addr);
 	return 0;
 }

@@ -54,6 +54,7 @@ static const struct {
 	{"coroutine_wrapper", PYTHON_KIND_awaiter},
 	{"async_generator_asend", PYTHON_KIND_awaiter},
 	{"async_generator_athrow", PYTHON_KIND_awaiter},
+	{"_asyncio.FutureIter", PYTHON_KIND_awaiter},
 	{"weakref", PYTHON_KIND_weakref},
 	{"weakref.ReferenceType", PYTHON_KIND_weakref},
 	{"numpy.ndarray", PYTHON_KIND_array},
