@@ -383,6 +383,15 @@ static struct error *walk_thread(struct seat *seat)
 	return explain_stop(seat, outcome);
 }
 
+/* Up to 3.6 the lock is a variable nobody can find, but who waits for it is in this function. */
+static bool is_in_take_gil(const struct target_frames *frames)
+{
+	for (size_t i = 0; i < frames->count && frames->frame[i].kind != KIND_python; i++)
+		if (!strcmp(frames->frame[i].function, "take_gil"))
+			return true;
+	return false;
+}
+
 /* One chosen thread. */
 static struct error *look_at(struct look *look, struct dump_thread *to)
 {
@@ -404,7 +413,10 @@ static struct error *look_at(struct look *look, struct dump_thread *to)
 	to->end = seat.stack.end;
 	if (!seat.stack.words)
 		return NULL;
-	return target_name(look->target, &seat.stack, look->options->native, &to->frames);
+	TRY(target_name(look->target, &seat.stack, look->options->native, &to->frames));
+	if (to->state == DUMP_waiting && is_in_take_gil(&to->frames))
+		to->state = DUMP_gil_waiter;
+	return NULL;
 }
 
 /* Who a thread is, by name and number; nothing else has been asked of it. */

@@ -19,10 +19,12 @@ enum {
 	GLIBC_TID = 0x2d0,
 	MUSL_TID = 0x30,
 	// struct _gil_runtime_state with two mutexes and two condition variables
-	// (pycore_gil.h, 3.12); up to 3.11 it is the first lock inside of _PyRuntime
-	// (pycore_runtime.h; 3.11.7: at 0x1b0); the others are PyThread_allocate_lock()'s.
+	// (pycore_gil.h, 3.12); before, its locks are the only ones inside of _PyRuntime
+	// (pycore_runtime.h; at 0x538 in 3.7.16, 0x4c8 in 3.8.18, 0x1a8 in 3.10.13, 0x1b0 in
+	// 3.11.7): the others are PyThread_allocate_lock()'s.
 	LOCK_BYTES = 256,
-	RUNTIME_LOCK_BYTES = 0x400,
+	RUNTIME_BYTES_37 = 0x5f0, /* 3.7, 3.8: with the pending calls in front of the lock */
+	RUNTIME_BYTES = 0x290,
 	VALUE_BYTES = 512,
 	VALUE_MORE_BYTES = 4096,
 	LOCALS_MAX = 1 << 16, /* in one stack */
@@ -198,7 +200,8 @@ bool target_python_is_lock(const struct target *target, uint64_t addr)
 		    addr - gil < LOCK_BYTES)
 			return true;
 	return at->interpreter_gil == PYTHON_ABSENT && python->runtime &&
-	       addr - python->runtime < RUNTIME_LOCK_BYTES;
+	       addr - python->runtime <
+		       (at->version < 0x0309 ? (uint64_t)RUNTIME_BYTES_37 : RUNTIME_BYTES);
 }
 
 void target_python_walk(const struct target *target, struct host_walk *walk,

@@ -331,3 +331,63 @@ def test_what_is_no_core_is_named(cairn, core, program):
         assert result.returncode in (1, 2) and said in result.stderr
     other = cairn.run("dump", "--core", core, "/bin/sh")
     assert "another file than the one that was mapped: not used" in other.stdout
+
+
+GIL = """
+import threading
+def spin(number):
+    words = {"number": number, "odd": "\\x1b[31m"}
+    while True: pass
+for i in range(2):
+    thread = threading.Thread(target=spin, args=(i,), name="spinner-%d" % i)
+    thread.daemon = True
+    thread.start()
+event = threading.Event()
+threading.Thread(target=event.wait, name="waits", daemon=True).start()
+print("ready", flush=True)
+spin(7)
+"""
+
+
+@pytest.fixture
+def python():
+    if not pathlib.Path("/usr/bin/python3").exists():
+        pytest.skip("needs the system's Python")
+    process = subprocess.Popen(["/usr/bin/python3", "-c", GIL], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_who_holds_and_who_waits_for_the_lock_of_python_is_shown(cairn, python):
+    seen = set()
+    for _ in range(20):
+        document = json.loads(cairn.run("dump", python.pid, "-j", "--no-lines").stdout)
+        assert document["process"]["python"].startswith("3.")
+        states = {thread["python_name"]: thread["state"] for thread in document["threads"]}
+        assert set(states) == {"MainThread", "spinner-0", "spinner-1", "waits"}
+        assert states.pop("waits") == "waiting"
+        seen |= set(states.values())
+    assert {"gil-holder", "gil-waiter"} <= seen <= {"gil-holder", "gil-waiter", "running", "waiting"}
+
+
+def test_variables_of_python_are_shown_and_cannot_write_to_the_terminal(cairn, python):
+    found = json.loads(cairn.run("dump", python.pid, "-j", "-l", "-t", "^spinner-1$").stdout)["threads"]
+    assert [thread["python_name"] for thread in found] == ["spinner-1"]
+    frame = next(frame for frame in found[0]["frames"] if frame["function"] == "spin")
+    values = {local["name"]: (local["value"], local["argument"]) for local in frame["locals"]}
+    assert values["number"] == ("1", True)
+    assert values["words"] == ("{'number': 1, 'odd': '\\x1b[31m'}", False)
+    text = cairn.run("dump", python.pid, "-l").stdout
+    assert "number = 7\n" in text and "\x1b" not in text
+
+
+def test_frames_of_the_interpreter_are_shown_when_asked_for(cairn, python):
+    plain, native = (json.loads(cairn.run("dump", python.pid, "-j", "-t", "waits", *options).stdout)["threads"][0]
+                     for options in ([], ["-n"]))
+    assert "_PyEval_EvalFrameDefault" in functions(native) and "start_thread" in functions(native)
+    assert "_PyEval_EvalFrameDefault" not in functions(plain) and "start_thread" not in functions(plain)
+    kinds = [[frame["function"] for frame in thread["frames"] if frame["kind"] == "python"]
+             for thread in (plain, native)]
+    assert kinds[0] == kinds[1] and len(kinds[0]) >= 4
