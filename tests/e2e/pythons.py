@@ -197,7 +197,7 @@ def as_utf8(text):
 def same_text(said, expected):
     """Texts from a target have a maximum: a long one may end early, and says so."""
     expected = as_utf8(expected)
-    if said == expected:
+    if (said or "") == expected:
         return True
     return len(expected) > 1000 and said is not None and said.endswith("\u2026") and len(said) > 200 \
         and expected.startswith(said[:-1])

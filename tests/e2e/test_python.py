@@ -24,13 +24,16 @@ DUMP_KEYS = ("function", "file", "line", "first_line")
 class Crowd:
     """All programs that one interpreter can run."""
 
+    dumps = {}  # of all crowds: the tests of dumps and those of cores are not neighbours
+
     def __init__(self, cairn, interpreter, folder):
         self.cairn, self.interpreter, self.folder = cairn, interpreter, folder
-        self.busy, self.told, self.profile, self.log, self.dumps = {}, {}, None, "", {}
+        self.busy, self.told, self.profile, self.log = {}, {}, None, ""
+        self.with_cores = pythons.has_gcore() and "--core" in cairn.run("dump", "--help").stdout
 
     def start_busy(self):
         """One after the other; those that are ready hold still until all are."""
-        for program in pythons.programs():
+        for program in [] if self.busy else pythons.programs():
             if self.interpreter.runs(program):
                 target = pythons.start(self.interpreter, program, self.folder / program.name, "spin")
                 self.busy[program.name] = target
@@ -50,7 +53,7 @@ class Crowd:
         return self.profile
 
     def dump_busy(self, name):
-        self.record()
+        self.start_busy()
         target = self.busy[name]
         os.kill(target.pid, signal.SIGCONT)
         try:
@@ -58,10 +61,11 @@ class Crowd:
         finally:
             os.kill(target.pid, signal.SIGSTOP)
 
-    def dump_asleep(self, name, with_core):
-        """(dump of the process, dump of its core, what it told)"""
-        if name in self.dumps:
-            return self.dumps[name]
+    def dump_asleep(self, name):
+        """(dump of the process, dump of its core or None, what it told)"""
+        key = self.interpreter.id, name
+        if key in self.dumps:
+            return self.dumps[key]
         program = next(program for program in pythons.programs() if program.name == name)
         folder = self.folder / f"asleep-{name}"
         target = pythons.start(self.interpreter, program, folder, "block")
@@ -69,13 +73,13 @@ class Crowd:
             told = target.wait_ready()
             pythons.wait_still(target.pid)
             live = dump(self.cairn, target.pid)
-            core = pythons.make_core(target.pid, folder) if with_core else None
+            core = pythons.make_core(target.pid, folder) if self.with_cores else None
         finally:
             target.stop()
-        dead = dump(self.cairn, "--core", core, self.interpreter.path) if with_core else None
+        dead = dump(self.cairn, "--core", core, self.interpreter.path) if core else None
         shutil.rmtree(folder)
-        self.dumps[name] = live, dead, told
-        return self.dumps[name]
+        self.dumps[key] = live, dead, told
+        return self.dumps[key]
 
     def signal(self, number):
         for target in self.busy.values():
@@ -124,11 +128,22 @@ def check_samples(stacks, told):
     return seen
 
 
+def known(interpreter, program):
+    """What cairn cannot do yet, with the reason; a case that passes all the same is not a failure."""
+    if program == "subinterpreter":
+        return "of a thread that runs two interpreters the frames of one are found"
+    if interpreter.version >= (3, 14):
+        return "frames of 3.14 are not readable, seen with Debian's 3.14.10"
+    return None
+
+
 def cases():
     for interpreter in pythons.interpreters():
         for program in pythons.programs():
             if interpreter.runs(program):
-                yield pytest.param(interpreter, program.name, id=f"{interpreter.id}-{program.name}")
+                reason = known(interpreter, program.name)
+                yield pytest.param(interpreter, program.name, id=f"{interpreter.id}-{program.name}",
+                                   marks=pytest.mark.xfail(reason=reason) if reason else ())
 
 
 @pytest.fixture(scope="module")
@@ -148,16 +163,18 @@ def crowd_of(cairn, tmp_path_factory):
         now.popitem()[1].stop()
 
 
-@pytest.fixture(scope="module")
-def has_dump(cairn):
-    if cairn.run("dump", "--help").returncode:
-        pytest.skip("cairn dump is not there yet")
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def has_walker():
-    if "KIND(python," not in (pythons.ROOT / "src/abi/kinds.def").read_text(encoding="utf-8"):
+    if "KIND_python" not in (pythons.ROOT / "src/capture/naming.c").read_text(encoding="utf-8"):
         pytest.skip("cairn record does not name Python yet")
+
+
+@pytest.fixture(scope="session")
+def has_core(cairn):
+    if "--core" not in cairn.run("dump", "--help").stdout:
+        pytest.skip("cairn dump does not read cores yet")
+    if not pythons.has_gcore():
+        pytest.skip("needs gcore, from gdb")
 
 
 @pytest.mark.parametrize("version", pythons.WANTED)
@@ -179,22 +196,20 @@ def test_samples_have_the_stack_that_the_program_told(crowd_of, has_walker, as_r
 
 
 @pytest.mark.parametrize("interpreter, program", cases())
-def test_a_dump_of_a_busy_process_has_the_stacks_that_it_told(crowd_of, has_dump, as_root, interpreter, program):
+def test_a_dump_of_a_busy_process_has_the_stacks_that_it_told(crowd_of, as_root, interpreter, program):
     threads, told = crowd_of(interpreter).dump_busy(program)
     check_dump(threads, told)
 
 
 @pytest.mark.parametrize("interpreter, program", cases())
-def test_a_dump_of_a_sleeping_process_has_the_stacks_that_it_told(crowd_of, has_dump, interpreter, program):
-    live, _, told = crowd_of(interpreter).dump_asleep(program, pythons.has_gcore())
+def test_a_dump_of_a_sleeping_process_has_the_stacks_that_it_told(crowd_of, interpreter, program):
+    live, _, told = crowd_of(interpreter).dump_asleep(program)
     check_dump(live, told)
 
 
 @pytest.mark.parametrize("interpreter, program", cases())
-def test_a_core_has_the_stacks_that_the_live_process_had(crowd_of, has_dump, interpreter, program):
-    if not pythons.has_gcore():
-        pytest.skip("needs gcore, from gdb")
-    live, dead, told = crowd_of(interpreter).dump_asleep(program, True)
+def test_a_core_has_the_stacks_that_the_live_process_had(crowd_of, has_core, interpreter, program):
+    live, dead, told = crowd_of(interpreter).dump_asleep(program)
     check_dump(dead, told)
     for tid, thread in live.items():
         assert tid in dead, f"thread {tid} is not in the dump of the core"
@@ -252,8 +267,7 @@ def test_an_interpreter_inside_another_program_is_found(cairn, has_walker, embed
             assert check_samples(stacks, told), interpreter.id
             # The program's own frames stay: they are not the interpreter's.
             assert all("run_script" in [frame["function"] for frame in frames] for frames, _ in stacks), interpreter.id
-            if not cairn.run("dump", "--help").returncode:
-                check_dump(dump(cairn, target.pid), told)
+            check_dump(dump(cairn, target.pid), told)
     finally:
         for target, _ in targets.values():
             target.stop()

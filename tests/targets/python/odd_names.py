@@ -14,7 +14,6 @@ NAMES = [
     "\U0001f40d snake",         # four
     "\u202ereversed",
     "half \ud83d of a pair",
-    "",
 ]
 
 
