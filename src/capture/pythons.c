@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "proc/process-memory.h"
+#include "proc/root.h"
 #include "runtimes/python/attach.h"
 #include "runtimes/python/code.h"
+#include "runtimes/python/modules.h"
 
 enum {
 	CODES_MAX = 1 << 20,
@@ -28,6 +30,8 @@ struct named_code {
 	bool known;        /* code holds its names; else it could not be read */
 	unsigned attempts; /* to read it */
 	struct python_code code;
+	char *function; /* with its module; owned */
+	char *package;  /* "PyYAML==6.0"; owned; NULL: none is known */
 };
 
 struct python_image {
@@ -38,6 +42,8 @@ struct python_image {
 	struct named_code *code;
 	size_t code_count, code_room;
 	struct hash_index by_addr;
+	struct python_modules *modules;
+	uint32_t pid;                         /* whose root they are looked for in */
 	struct python_image *next, *previous; /* in pythons.images */
 };
 
@@ -81,11 +87,18 @@ void pythons_free(struct pythons *pythons)
 
 /* --- images */
 
+static void named_code_deinit(struct named_code *code)
+{
+	python_code_deinit(&code->code);
+	free(code->function);
+	free(code->package);
+}
+
 static void drop_codes(struct pythons *pythons, struct python_image *image)
 {
 	for (size_t i = 0; i < image->code_count; i++) {
 		pythons->code_bytes -= image->code[i].code.block_size;
-		python_code_deinit(&image->code[i].code);
+		named_code_deinit(&image->code[i]);
 	}
 	image->code_count = 0;
 	hash_index_deinit(&image->by_addr);
@@ -117,6 +130,7 @@ void python_image_unref(struct pythons *pythons, struct python_image *image)
 		pythons->images = image->next;
 	objects_unref(pythons->options.objects, image->object);
 	drop_codes(pythons, image);
+	python_modules_free(image->modules);
 	free(image->code);
 	free(image);
 }
@@ -158,6 +172,19 @@ static bool find_layout(struct pythons *pythons, const struct python_layout *lay
 	return true;
 }
 
+/* As the process sees PATH. */
+static struct error *open_file(void *context, const char *path, enum python_open what, int *ret_fd)
+{
+	const struct python_image *image = context;
+	enum root_outcome outcome;
+	int fd;
+
+	TRY(what == PYTHON_OPEN_file ? root_open((pid_t)image->pid, path, &outcome, &fd)
+				     : root_open_directory((pid_t)image->pid, path, &outcome, &fd));
+	*ret_fd = outcome == ROOT_opened ? fd : -1;
+	return NULL;
+}
+
 /* Enter INSTANCE. RET is NULL if a table is full, which is counted. */
 static struct error *add_image(struct pythons *pythons, const struct python_instance *instance,
 			       uint32_t object, struct python_image **ret)
@@ -172,6 +199,12 @@ static struct error *add_image(struct pythons *pythons, const struct python_inst
 	struct python_image *image = calloc(1, sizeof(*image));
 	if (!image)
 		return error_oom();
+	const struct python_files files = {open_file, image};
+	struct error *err = python_modules_new(files, pythons->options.versions, &image->modules);
+	if (err) {
+		free(image);
+		return err;
+	}
 	image->refs = 1;
 	image->object = object;
 	image->instance = *instance;
@@ -261,8 +294,25 @@ static uint64_t word_addr(const struct python_word *word)
 	return word->head & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1);
 }
 
+/* The module and the package of CODE, which has been read. */
+static struct error *name_code(struct python_image *image, uint32_t pid, struct named_code *code)
+{
+	uint16_t version = image->instance.layout.version;
+	struct python_module module;
+
+	image->pid = pid;
+	TRY(python_modules_find(image->modules, code->code.file, &module));
+	TRY(str_format(&code->function, "%s%s%s", module.name, *module.name ? "." : "",
+		       *code->code.function ? code->code.function : "[unknown]"));
+	if (module.standard)
+		return str_format(&code->package, "standard-library==%d.%d", version >> 8,
+				  version & 0xff);
+	return module.package ? str_format(&code->package, "%s==%s", module.package, module.version)
+			      : NULL;
+}
+
 /* Read the code object of WORD from its process. RET->known says whether that could be done. */
-static struct error *read_code(const struct python_image *image, const struct python_word *word,
+static struct error *read_code(struct python_image *image, const struct python_word *word,
 			       struct named_code *ret)
 {
 	_cleanup_process_memory_ struct process_memory *process = NULL;
@@ -285,7 +335,7 @@ static struct error *read_code(const struct python_image *image, const struct py
 		return NULL;
 	}
 	ret->known = true;
-	return NULL;
+	return name_code(image, word->pid, ret);
 }
 
 static struct error *add_code(struct pythons *pythons, struct python_image *image,
@@ -301,11 +351,12 @@ static struct error *add_code(struct pythons *pythons, struct python_image *imag
 			drop_codes(pythons, each);
 	TRY(ARRAY_RESERVE(image->code, image->code_room, image->code_count, 1, CODES_MAX,
 			  "code objects"));
-	TRY(read_code(image, word, &code));
-	struct error *err = hash_add(&image->by_addr, hash_u64(code.addr ^ code.cookie),
-				     (uint32_t)image->code_count);
+	struct error *err = read_code(image, word, &code);
+	if (!err)
+		err = hash_add(&image->by_addr, hash_u64(code.addr ^ code.cookie),
+			       (uint32_t)image->code_count);
 	if (err) {
-		python_code_deinit(&code.code);
+		named_code_deinit(&code);
 		return err;
 	}
 	pythons->code_bytes += code.code.block_size;
@@ -385,7 +436,9 @@ struct error *pythons_frame(struct pythons *pythons, struct python_image *image,
 		*ret = frame;
 		return NULL;
 	}
-	TRY(set_text(profile, code->code.function, &frame.function));
+	TRY(set_text(profile, code->function, &frame.function));
+	if (code->package)
+		TRY(set_text(profile, code->package, &frame.object));
 	TRY(set_text(profile, code->code.file, &frame.file));
 	frame.line = python_code_line(&code->code, (uint32_t)word->rest);
 	frame.offset = code->code.first_line;
