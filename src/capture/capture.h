@@ -13,9 +13,13 @@
 #include "capture/kernel.h"
 #include "profile/profile.h"
 
+/* The best way to take samples that works here. */
+#define CAPTURE_AUTO "auto"
+
 struct capture_options {
-	const char *event; /* a row of proc/perf-events.def; borrowed */
-	unsigned hz;       /* 1 to 10,000; 0: use period */
+	const char *capture; /* CAPTURE_AUTO, or a name of captures.def; borrowed */
+	const char *event;   /* a row of proc/perf-events.def; borrowed */
+	unsigned hz;         /* 1 to 10,000; 0: use period */
 	uint64_t period;
 	bool kernel_stacks, user_stacks;
 	bool by_thread;       /* a frame at the root says which thread it is */
@@ -49,6 +53,13 @@ static inline void cleanup_capture(struct capture **capture)
 	capture_close(*capture);
 }
 #define _cleanup_capture_ _cleanup_(cleanup_capture)
+
+/* How samples are taken: a name of captures.def. */
+const char *capture_name(const struct capture *capture);
+/* What its profiles do not show; NULL: nothing is missing. */
+const char *capture_lacks(const struct capture *capture);
+/* Why a better one cannot be used; NULL: this is the best, or was asked for. */
+const char *capture_instead(const struct capture *capture);
 
 struct error *capture_start(struct capture *capture);
 

@@ -118,7 +118,7 @@ void python_image_unref(struct pythons *pythons, struct python_image *image)
 		return;
 	// Nobody's entry points at the slot any more, but for a child that the host has not heard
 	// of yet; the slot that was free for the longest time is used first.
-	struct python_process *entry = &kernel_pythons(pythons->options.kernel)[image->slot];
+	struct python_process *entry = &pythons->options.processes[image->slot];
 	*entry = (struct python_process){0};
 	pythons->slots[(pythons->first_slot + pythons->free_slots++) % TABLE_PYTHONS] = image->slot;
 	pythons->of_slot[image->slot] = NULL;
@@ -158,7 +158,7 @@ uint32_t python_image_object(const struct python_image *image)
 /* The number of LAYOUT in the BPF side's table; interpreters of one build share it. */
 static bool find_layout(struct pythons *pythons, const struct python_layout *layout, uint32_t *ret)
 {
-	struct python_layout *table = kernel_layouts(pythons->options.kernel);
+	struct python_layout *table = pythons->options.layouts;
 
 	for (uint32_t i = 0; i < pythons->layouts; i++)
 		if (!memcmp(&table[i], layout, sizeof(*layout))) {
@@ -212,7 +212,7 @@ static struct error *add_image(struct pythons *pythons, const struct python_inst
 	pythons->first_slot = (pythons->first_slot + 1) % TABLE_PYTHONS;
 	pythons->free_slots--;
 	pythons->of_slot[image->slot] = image;
-	kernel_pythons(pythons->options.kernel)[image->slot] = entry;
+	pythons->options.processes[image->slot] = entry;
 	objects_ref(pythons->options.objects, object);
 	image->next = pythons->images;
 	if (image->next)

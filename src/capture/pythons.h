@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi/python.h"
+#include "abi/sample.h"
+#include "abi/tables.h"
 #include "base/counters.h"
 #include "base/error.h"
-#include "capture/kernel.h"
 #include "capture/objects.h"
 #include "profile/profile.h"
 
@@ -25,7 +27,9 @@ struct pythons;
 
 /* All borrowed. */
 struct pythons_options {
-	struct kernel_side *kernel;
+	/* What walks look up: TABLE_PYTHONS and TABLE_PYTHON_LAYOUTS of them. */
+	struct python_process *processes;
+	struct python_layout *layouts;
 	struct objects *objects;
 	struct counters *counters;
 	bool versions; /* the package that a file belongs to, and its version */

@@ -79,6 +79,7 @@ static void end_child(pid_t child)
 static struct capture_options options_for(const uint32_t *pid)
 {
 	return (struct capture_options){
+		.capture = CAPTURE_AUTO,
 		.event = "cpu-clock",
 		.hz = HZ,
 		.kernel_stacks = true,

@@ -103,6 +103,7 @@ static struct error *agent_run(const void *data, int *ret_status)
 	sampling_prepare_process();
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
+	sampling_tell(capture);
 	TRY(capture_start(capture));
 	do {
 		TRY(take_session(capture, args->duration_ns, stop_fd, &stop));

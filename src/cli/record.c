@@ -289,6 +289,7 @@ static struct error *record(const struct record_args *args, struct subject *subj
 	TRY(file_writer_open(path, &writer));
 	sampling_apply(&args->sampling, &options);
 	TRY(capture_open(&options, &capture));
+	sampling_tell(capture);
 	TRY(capture_start(capture));
 	TRY(sample_until_end(capture, subject, stop_fd, args));
 	TRY(child_check(&subject->child, &args->command));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows and signals that the sampling commands share. */
+#define LOG_DOMAIN "sampling"
 #include "cli/sampling.h"
 
 #include <malloc.h>
@@ -9,6 +10,8 @@
 #include <sys/signalfd.h>
 
 #include "base/array.h"
+#include "base/log.h"
+#include "capture/captures.h"
 
 enum { LARGE_BYTES = 128 * 1024 };
 
@@ -19,7 +22,23 @@ static const char *walker_at(size_t index)
 	return index < ARRAY_COUNT(walkers) ? walkers[index] : NULL;
 }
 
+static const char *capture_at(size_t index)
+{
+	const struct capture_row *row = index ? capture_row_at(index - 1) : NULL;
+
+	if (!index)
+		return CAPTURE_AUTO;
+	return row ? row->name : NULL;
+}
+
 const struct option_row options_sampling[] = {
+	{.name = "capture",
+	 .kind = OPTION_CHOICE,
+	 .at = offsetof(struct sampling_args, capture),
+	 .choice = capture_at,
+	 .fallback_text = CAPTURE_AUTO,
+	 .help = "how samples are taken: auto takes bpf, programs in the kernel, where that is "
+		 "allowed"},
 	{.name = "depth",
 	 .kind = OPTION_UINT,
 	 .at = offsetof(struct sampling_args, depth),
@@ -61,6 +80,7 @@ const struct option_row options_naming[] = {
 
 void sampling_apply(const struct sampling_args *args, struct capture_options *options)
 {
+	options->capture = args->capture;
 	options->depth = (unsigned)args->depth;
 	options->memory_mib = (unsigned)args->memory_mib;
 	options->variant = KERNEL_auto;
@@ -68,6 +88,15 @@ void sampling_apply(const struct sampling_args *args, struct capture_options *op
 		options->variant = KERNEL_loop;
 	else if (!strcmp(args->walker, "tail"))
 		options->variant = KERNEL_tail;
+}
+
+void sampling_tell(const struct capture *capture)
+{
+	const char *instead = capture_instead(capture), *lacks = capture_lacks(capture);
+
+	if (instead)
+		log_warning("%s; the %s capture is used instead%s%s", instead,
+			    capture_name(capture), lacks ? ": " : "", lacks ? lacks : "");
 }
 
 struct error *sampling_ids(const struct uint_list *list, uint32_t **ret)

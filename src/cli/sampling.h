@@ -12,7 +12,7 @@
 /* How to sample, whatever it is for. */
 struct sampling_args {
 	uint64_t depth, memory_mib;
-	const char *walker;
+	const char *walker, *capture;
 };
 extern const struct option_row options_sampling[];
 
@@ -24,6 +24,9 @@ extern const struct option_row options_naming[];
 
 /* The parts of OPTIONS that ARGS decide. */
 void sampling_apply(const struct sampling_args *args, struct capture_options *options);
+
+/* Say once if CAPTURE is not the best one: why, and what its profiles do not show. */
+void sampling_tell(const struct capture *capture);
 
 /* Numbers of a list as the capture wants them; the caller frees RET. */
 struct error *sampling_ids(const struct uint_list *list, uint32_t **ret);
