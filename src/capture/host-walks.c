@@ -11,18 +11,17 @@ enum {
 	WALK_ROUNDS = 64,
 };
 
-/* Do what the walk's end asks for. *RET: it is worth going on. */
-static struct error *prepare_round(const struct host_walks *with, const struct walk *at,
-				   struct process_state *process, bool *ret)
+struct error *host_walks_prepare(const struct host_walks *walks, struct process_state *process,
+				 const struct host_stack *stack, bool *ret)
 {
-	uint32_t object = objects_of_module(with->objects, at->in.module);
+	uint32_t object = objects_of_module(walks->objects, stack->module);
 
 	*ret = false;
-	if (at->end == END_not_loaded && object != OBJECT_NONE) {
-		TRY(objects_load(with->objects, object));
+	if (stack->end == END_not_loaded && object != OBJECT_NONE) {
+		TRY(objects_load(walks->objects, object));
 		*ret = true;
-	} else if (at->end == END_unknown_pc) {
-		TRY(processes_refresh(with->processes, process, clock_monotonic_ns(), ret));
+	} else if (stack->end == END_unknown_pc) {
+		TRY(processes_refresh(walks->processes, process, clock_monotonic_ns(), ret));
 	}
 	return NULL;
 }
@@ -58,19 +57,48 @@ static struct error *set_tables(const struct host_walks *with, const struct host
 	return NULL;
 }
 
+static struct host_walk start_walk(const struct host_walks *walks, const struct host_begin *begin,
+				   const struct host_stack *stack)
+{
+	return (struct host_walk){.memory = begin->memory,
+				  .words = stack->word,
+				  .thread_state = begin->thread_state,
+				  .walk = {.at = begin->at,
+					   .flags = begin->flags,
+					   .depth = walks->depth,
+					   .fs_base = begin->fs_base,
+					   .words = (uint32_t)stack->words,
+					   .frames = count_frames(stack),
+					   .python = {.process = begin->image && begin->fs_base}}};
+}
+
+static void end_round(const struct walk *walk, struct host_stack *stack)
+{
+	stack->words = walk->words;
+	stack->end = (enum walk_end)walk->end;
+	stack->module = walk->in.module;
+	stack->thread_state = walk->python.state;
+	stack->gil = walk->flags & WALK_gil;
+}
+
+struct error *host_walks_once(const struct host_walks *walks, const struct host_begin *begin,
+			      struct host_stack *stack)
+{
+	struct host_walk walk = start_walk(walks, begin, stack);
+	struct host_tables tables;
+
+	counter_add(walks->counters, COUNTER_host_walks, 1);
+	TRY(set_tables(walks, begin, &walk, &tables));
+	host_walk(&walk);
+	end_round(&walk.walk, stack);
+	return NULL;
+}
+
 struct error *host_walks_run(const struct host_walks *walks, const struct host_begin *begin,
 			     struct host_stack *stack)
 {
+	struct host_walk walk = start_walk(walks, begin, stack);
 	struct host_tables tables;
-	struct host_walk walk = {.memory = begin->memory,
-				 .words = stack->word,
-				 .walk = {.at = begin->at,
-					  .flags = begin->flags,
-					  .depth = walks->depth,
-					  .fs_base = begin->fs_base,
-					  .words = (uint32_t)stack->words,
-					  .frames = count_frames(stack),
-					  .python = {.process = begin->image && begin->fs_base}}};
 	bool again = true;
 
 	counter_add(walks->counters, COUNTER_host_walks, 1);
@@ -82,9 +110,8 @@ struct error *host_walks_run(const struct host_walks *walks, const struct host_b
 		}
 		TRY(set_tables(walks, begin, &walk, &tables));
 		host_walk(&walk);
-		TRY(prepare_round(walks, &walk.walk, begin->process, &again));
+		end_round(&walk.walk, stack);
+		TRY(host_walks_prepare(walks, begin->process, stack, &again));
 	}
-	stack->words = walk.walk.words;
-	stack->end = (enum walk_end)walk.walk.end;
 	return NULL;
 }

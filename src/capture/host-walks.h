@@ -30,9 +30,10 @@ struct host_walks {
 struct host_begin {
 	struct process_state *process;
 	struct walk_state at;
-	uint32_t flags;             /* WALK_leaf, WALK_call */
+	uint32_t flags;             /* WALK_leaf, WALK_call, WALK_ask_gil */
 	struct python_image *image; /* whose Python frames to look for; NULL: nobody's */
 	uint64_t fs_base;           /* 0: not known */
+	uint64_t thread_state;      /* of CPython, as an earlier walk found it; 0: not known */
 	struct memory memory;
 };
 
@@ -41,6 +42,9 @@ struct host_stack {
 	uint64_t *word; /* room for 2 * SAMPLE_USER_FRAMES; borrowed */
 	size_t words;
 	enum walk_end end;
+	uint32_t module;       /* of the last pc */
+	uint64_t thread_state; /* of CPython; 0: none was found */
+	bool gil;              /* WALK_gil */
 };
 
 /* Words of the frame that begins with WORD. */
@@ -55,3 +59,11 @@ static inline size_t frame_words(uint64_t word)
  */
 struct error *host_walks_run(const struct host_walks *walks, const struct host_begin *begin,
 			     struct host_stack *stack);
+
+/* The same as far as it goes without touching a file: for a thread that was stopped. */
+struct error *host_walks_once(const struct host_walks *walks, const struct host_begin *begin,
+			      struct host_stack *stack);
+
+/* Load what STACK's walk ended for the lack of. *RET: it is worth walking again. */
+struct error *host_walks_prepare(const struct host_walks *walks, struct process_state *process,
+				 const struct host_stack *stack, bool *ret);

@@ -89,6 +89,12 @@ static struct process_state *find(const struct processes *processes, uint32_t pi
 		       : NULL;
 }
 
+static void remove_entry(struct processes *processes, uint32_t pid)
+{
+	if (processes->sets.kernel)
+		kernel_remove_process(processes->sets.kernel, pid);
+}
+
 static void remove_process(struct processes *processes, struct process_state *process)
 {
 	struct pid_key key = {processes->process, process->pid};
@@ -106,7 +112,7 @@ static void remove_process(struct processes *processes, struct process_state *pr
 		error_free(hash_add(&processes->by_pid, hash, item));
 	}
 	processes->count--;
-	kernel_remove_process(processes->sets.kernel, process->pid);
+	remove_entry(processes, process->pid);
 	map_set_unref(&processes->sets, process->maps);
 	python_image_unref(processes->pythons, process->python);
 	free(process);
@@ -516,6 +522,8 @@ static struct error *publish_one(struct processes *processes, struct process_sta
 	bool fits;
 
 	TRY(find_python(processes, process));
+	if (!processes->sets.kernel)
+		return NULL;
 	TRY(map_set_publish(&processes->sets, process->maps, &fits));
 	if (!fits) {
 		// What the entry points at has been given back. Without one the host walks.
@@ -611,6 +619,14 @@ struct error *processes_sweep(struct processes *processes)
 			remove_process(processes, process);
 	}
 	return find_missed_ends(processes);
+}
+
+void processes_forget(struct processes *processes, uint32_t pid)
+{
+	struct process_state *process = find(processes, pid);
+
+	if (process)
+		remove_process(processes, process);
 }
 
 size_t processes_count(const struct processes *processes)

@@ -21,7 +21,7 @@ struct processes;
 
 /* All borrowed. */
 struct processes_options {
-	struct kernel_side *kernel;
+	struct kernel_side *kernel; /* NULL: only the host walks */
 	struct objects *objects;
 	struct pythons *pythons; /* NULL: nobody wants to know */
 	struct counters *counters;
@@ -76,6 +76,9 @@ struct error *process_table(struct processes *processes, struct process_state *p
  * called after the events of a drain were applied.
  */
 struct error *processes_publish(struct processes *processes, uint64_t as_of_ns);
+
+/* PID is not the process that it was: drop what is known of it. */
+void processes_forget(struct processes *processes, uint32_t pid);
 
 /* Now and then: drop processes that are gone. */
 struct error *processes_sweep(struct processes *processes);

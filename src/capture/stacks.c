@@ -377,28 +377,59 @@ struct error *stacks_add(struct stacks *stacks, const struct sample *sample)
 
 /* --- threads that are looked at */
 
-struct error *stacks_walk(struct stacks *stacks, uint32_t pid,
-			  const struct thread_registers *registers, const struct memory *memory,
-			  struct host_stack *ret)
+typedef struct error *walk_fn(const struct host_walks *walks, const struct host_begin *begin,
+			      struct host_stack *stack);
+
+static struct error *walk_thread(struct stacks *stacks, const struct stacks_from *from,
+				 walk_fn *walk, struct host_stack *ret)
 {
+	const struct thread_registers *registers = from->registers;
 	struct host_stack stack = {.word = stacks->user, .end = END_unknown_process};
+	bool all = registers->known == REGISTERS_all;
 	struct process_state *process;
 
-	TRY(processes_get(stacks->options.walks.processes, pid, clock_monotonic_ns(), &process));
-	const struct host_begin begin = {
+	TRY(processes_get(stacks->options.walks.processes, from->pid, clock_monotonic_ns(),
+			  &process));
+	struct host_begin begin = {
 		.process = process,
 		.at = registers->at,
-		.flags = WALK_leaf,
+		.flags = (all ? WALK_leaf : 0) | (stacks->options.only_gil ? WALK_ask_gil : 0),
 		.image = process ? process_python(process) : NULL,
 		.fs_base = registers->fs_base,
-		.memory = *memory,
+		.thread_state = from->thread_state,
+		.memory = *from->memory,
 	};
+	if (!all)
+		begin.at.fp = WALK_FP_LOST;
 	if (registers->compat)
 		stack.end = END_compat;
 	else if (process)
-		TRY(host_walks_run(&stacks->options.walks, &begin, &stack));
+		TRY(walk(&stacks->options.walks, &begin, &stack));
 	*ret = stack;
 	return NULL;
+}
+
+struct error *stacks_walk(struct stacks *stacks, const struct stacks_from *from,
+			  struct host_stack *ret)
+{
+	return walk_thread(stacks, from, host_walks_run, ret);
+}
+
+struct error *stacks_walk_stopped(struct stacks *stacks, const struct stacks_from *from,
+				  struct host_stack *ret)
+{
+	return walk_thread(stacks, from, host_walks_once, ret);
+}
+
+struct error *stacks_prepare(struct stacks *stacks, uint32_t pid, const struct host_stack *stack,
+			     bool *ret_again)
+{
+	struct process_state *process;
+
+	TRY(processes_get(stacks->options.walks.processes, pid, clock_monotonic_ns(), &process));
+	*ret_again = false;
+	return process ? host_walks_prepare(&stacks->options.walks, process, stack, ret_again)
+		       : NULL;
 }
 
 /* What a thread's stack is in a sample. */

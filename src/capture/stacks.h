@@ -53,13 +53,30 @@ void stacks_free(struct stacks *stacks);
 /* Add SAMPLE, which is from the time up to which side-band events have been applied. */
 struct error *stacks_add(struct stacks *stacks, const struct sample *sample);
 
+/* Where a thread of PID is. */
+struct stacks_from {
+	uint32_t pid;
+	const struct thread_registers *registers; /* REGISTERS_all, or only pc and sp */
+	const struct memory *memory;
+	uint64_t thread_state; /* of CPython, as an earlier walk found it; 0: not known */
+};
+
 /*
- * Walk a thread of PID that is off its CPU. Nothing is added to the session yet: whoever calls
- * looks whether it moved meanwhile. RET's words hold until the next call.
+ * Walk a thread that is off its CPU. Nothing is added to the session yet: whoever calls looks
+ * whether it moved meanwhile. RET's words hold until the next call.
  */
-struct error *stacks_walk(struct stacks *stacks, uint32_t pid,
-			  const struct thread_registers *registers, const struct memory *memory,
+struct error *stacks_walk(struct stacks *stacks, const struct stacks_from *from,
 			  struct host_stack *ret);
+
+/*
+ * The same for a thread that is stopped for it: no file is touched but, for a process that is not
+ * known yet, its mappings. What RET lacks is loaded by stacks_prepare(); *RET_AGAIN: then it is
+ * worth walking again.
+ */
+struct error *stacks_walk_stopped(struct stacks *stacks, const struct stacks_from *from,
+				  struct host_stack *ret);
+struct error *stacks_prepare(struct stacks *stacks, uint32_t pid, const struct host_stack *stack,
+			     bool *ret_again);
 
 /* A thread and its stack. */
 struct stacks_thread {

@@ -209,7 +209,9 @@ static struct error *walk_thread(struct wall *wall, const struct thread_record *
 		return NULL;
 	memory_window_fill(&wall->window, registers.at.sp - SAMPLE_RED_ZONE, WINDOW_BYTES);
 	struct memory memory = memory_window_memory(&wall->window);
-	TRY(stacks_walk(wall->options.stacks, record->pid, &registers, &memory, &walked.stack));
+	const struct stacks_from from = {
+		.pid = record->pid, .registers = &registers, .memory = &memory};
+	TRY(stacks_walk(wall->options.stacks, &from, &walked.stack));
 	uint64_t *words;
 	TRY(arena_alloc(&wall->words, (walked.stack.words + 1) * sizeof(*words), &words));
 	memcpy(words, walked.stack.word, walked.stack.words * sizeof(*words));
