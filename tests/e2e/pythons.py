@@ -60,9 +60,11 @@ class Interpreter:
     def __init__(self, path):
         self.path = path
         modules = sorted({name for program in programs() for name in program.imports})
-        source = "from __future__ import print_function\n" + ABOUT % modules
-        done = subprocess.run([path, "-c", source], capture_output=True, text=True, timeout=60, check=True,
-                              env=clean_environment())
+        done = self.ask(modules)
+        if done.returncode < 0:
+            # An old interpreter that a newer compiler built may crash in one of them (3.5 in ctypes).
+            done = self.ask([name for name in modules if self.ask([name]).returncode == 0])
+        done.check_returncode()
         version, free, debug, libc, linked, found = done.stdout.strip().split("|")
         self.version = tuple(map(int, version.split(".")))
         self.modules = set(found.split(","))
@@ -70,6 +72,11 @@ class Interpreter:
         self.shared = linked == "libpython"
         place = "debian" if path.startswith("/usr/") else "libpython" if self.shared else "static"
         self.id = f"{version}{free}{debug}{libc.replace(' ', '-')}-{place}"
+
+    def ask(self, modules):
+        source = "from __future__ import print_function\n" + ABOUT % modules
+        return subprocess.run([self.path, "-c", source], capture_output=True, text=True, timeout=60, check=False,
+                              env=clean_environment())
 
     def runs(self, program):
         return self.version[:2] >= program.needs and self.modules.issuperset(program.imports)
