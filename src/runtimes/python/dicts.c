@@ -10,6 +10,7 @@
 
 enum {
 	NAME_MAX_BYTES = 64,
+	SIEVE_BYTES = 128, /* a name with what a string has in front of it */
 	/* Entries fill at most two thirds of a table (dictobject.c, USABLE_FRACTION). */
 	LOG2_SLOTS_MAX = 40,
 };
@@ -242,16 +243,78 @@ bool python_entries_same(const struct python_entries *a, const struct python_ent
 	       a->values == b->values;
 }
 
+/*
+ * Which of the entries held may have the key NAME. sys.modules of a large program has thousands: to
+ * look at them one by one takes some ten milliseconds.
+ */
+struct sieve {
+	uint64_t slots; /* that have been looked at */
+	bool passes[PYTHON_ENTRIES_AT_ONCE];
+};
+
+/* Is STRING, SIZE bytes of what may be a compact string in ASCII, one and not NAME? */
+static bool is_other(const struct python_offsets *at, const uint8_t *string, const char *name)
+{
+	uint64_t length;
+	uint32_t state;
+
+	memcpy(&state, string + at->unicode_state, sizeof(state));
+	memcpy(&length, string + at->unicode_length, sizeof(length));
+	return state >> at->unicode_compact_bit & state >> at->unicode_ascii_bit & 1 &&
+	       (length != strlen(name) ||
+		memcmp(string + at->unicode_ascii_data, name, strlen(name)) != 0);
+}
+
+static bool can_sieve(const struct python_offsets *at, size_t size)
+{
+	return at->version >= 0x0300 && size <= SIEVE_BYTES &&
+	       at->unicode_ascii_data >= sizeof(uint64_t) &&
+	       at->unicode_state <= at->unicode_ascii_data - sizeof(uint32_t) &&
+	       at->unicode_length <= at->unicode_ascii_data - sizeof(uint64_t) &&
+	       at->unicode_compact_bit < 32 && at->unicode_ascii_bit < 32;
+}
+
+/* What cannot be told passes. */
+static void sieve_keys(const struct python_heap *heap, const struct python_entries *entries,
+		       const char *name, struct sieve *sieve)
+{
+	const struct python_offsets *at = heap->offsets;
+	uint8_t string[PYTHON_ENTRIES_AT_ONCE][SIEVE_BYTES];
+	struct memory_item item[PYTHON_ENTRIES_AT_ONCE];
+	size_t size = at->unicode_ascii_data + strlen(name), count = 0;
+	uint32_t entry[PYTHON_ENTRIES_AT_ONCE];
+	bool can = can_sieve(at, size);
+
+	for (uint32_t i = 0; i < entries->held; i++) {
+		uint64_t key = word(entries->entries + i * entries->size, entries->key);
+		sieve->passes[i] = true;
+		if (!can || !key)
+			continue;
+		item[count] = (struct memory_item){key, string[count], (uint32_t)size};
+		entry[count++] = i;
+	}
+	memory_read_many(&heap->memory, item, count);
+	for (size_t i = 0; i < count; i++)
+		sieve->passes[entry[i]] = !item[i].read || !is_other(at, string[i], name);
+}
+
 enum python_find python_dict_find(struct python_heap *heap, uint64_t addr, const char *name,
 				  uint64_t *ret)
 {
 	struct python_entries entries, after;
+	struct sieve sieve = {0};
 	uint64_t key, value;
 	bool same, unreadable = false;
 
 	if (!python_dict_open(heap, addr, &entries))
 		return PYTHON_FIND_unreadable;
 	while (python_entries_next(heap, &entries, &key, &value)) {
+		if (entries.next > sieve.slots) {
+			sieve_keys(heap, &entries, name, &sieve);
+			sieve.slots = entries.next - entries.held_at + entries.held;
+		}
+		if (!sieve.passes[entries.held_at - 1])
+			continue;
 		unreadable |= !compare(heap, key, name, &same);
 		if (same) {
 			*ret = value;
@@ -265,8 +328,8 @@ enum python_find python_dict_find(struct python_heap *heap, uint64_t addr, const
 	return unreadable || entries.unreadable ? PYTHON_FIND_unreadable : PYTHON_FIND_missing;
 }
 
-enum python_find python_module_find(struct python_heap *heap, uint64_t modules, const char *module,
-				    const char *name, uint64_t *ret)
+enum python_find python_module_find_dict(struct python_heap *heap, uint64_t modules,
+					 const char *module, uint64_t *ret)
 {
 	struct python_type type;
 	uint64_t object, dict;
@@ -281,5 +344,17 @@ enum python_find python_module_find(struct python_heap *heap, uint64_t modules, 
 		return PYTHON_FIND_missing;
 	if (!python_heap_u64(heap, object, heap->offsets->module_dict, &dict))
 		return PYTHON_FIND_unreadable;
-	return dict ? python_dict_find(heap, dict, name, ret) : PYTHON_FIND_missing;
+	if (!dict)
+		return PYTHON_FIND_missing;
+	*ret = dict;
+	return PYTHON_FIND_found;
+}
+
+enum python_find python_module_find(struct python_heap *heap, uint64_t modules, const char *module,
+				    const char *name, uint64_t *ret)
+{
+	uint64_t dict;
+	enum python_find found = python_module_find_dict(heap, modules, module, &dict);
+
+	return found == PYTHON_FIND_found ? python_dict_find(heap, dict, name, ret) : found;
 }

@@ -61,6 +61,10 @@ enum python_find {
 enum python_find python_dict_find(struct python_heap *heap, uint64_t addr, const char *name,
 				  uint64_t *ret);
 
+/* The dict with the variables of the module MODULE, in the dict sys.modules at MODULES. */
+enum python_find python_module_find_dict(struct python_heap *heap, uint64_t modules,
+					 const char *module, uint64_t *ret);
+
 /* The variable NAME of the module MODULE, in the dict sys.modules at MODULES. */
 enum python_find python_module_find(struct python_heap *heap, uint64_t modules, const char *module,
 				    const char *name, uint64_t *ret);

@@ -75,11 +75,22 @@ static int pay_and_read(void *context, uint64_t addr, void *to, size_t size)
 	return memory_read(heap->target, addr, to, size);
 }
 
+static void pay_and_read_many(void *context, struct memory_item *items, size_t count)
+{
+	struct python_heap *heap = context;
+	size_t paid = count < heap->reads_left ? count : heap->reads_left;
+
+	heap->reads_left -= (uint32_t)paid;
+	memory_read_many(heap->target, items, paid);
+	for (size_t i = paid; i < count; i++)
+		items[i].read = false;
+}
+
 void python_heap_init(struct python_heap *heap, const struct memory *memory,
 		      const struct python_offsets *offsets, uint32_t reads)
 {
 	*heap = (struct python_heap){
-		.memory = {.read = pay_and_read, .context = heap},
+		.memory = {.read = pay_and_read, .context = heap, .read_many = pay_and_read_many},
 		.target = memory,
 		.offsets = offsets,
 		.reads_left = reads,
