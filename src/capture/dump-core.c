@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "capture/dump-tasks.h"
 #include "object/core.h"
 #include "proc/root.h"
 #include "proc/waiting.h"
@@ -176,8 +177,10 @@ static struct error *look_at_threads(struct post_mortem *look)
 	for (size_t i = 0; i < count; i++) {
 		struct dump_thread to = {0}, *added;
 		TRY(introduce(look, &thread[i], &to));
-		if (options->wanted && !options->wanted(options->context, &to))
+		if (options->wanted && !options->wanted(options->context, &to)) {
+			look->dump->chosen = true;
 			continue;
+		}
 		TRY(dump_add_thread(look->dump, &to, &added));
 		TRY(look_at(look, &thread[i], added));
 	}
@@ -212,5 +215,6 @@ struct error *dump_core(const struct dump_core_source *source, const struct dump
 	TRY(target_open(&how, &ret->target));
 	TRY(dump_describe_python(ret));
 	TRY(look_at_threads(&look));
+	TRY(dump_read_tasks(ret, options));
 	return add_remarks(&look);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "capture/dump-kernel.h"
+#include "capture/dump-tasks.h"
 #include "capture/thread-iterator.h"
 #include "proc/access.h"
 #include "proc/process-memory.h"
@@ -449,6 +450,8 @@ static struct error *choose(struct look *look)
 		TRY(introduce(look, &threads.thread[i], &to));
 		if (!options->wanted || options->wanted(options->context, &to))
 			TRY(dump_add_thread(look->dump, &to, &added));
+		else
+			look->dump->chosen = true;
 	}
 	return NULL;
 }
@@ -466,5 +469,5 @@ struct error *dump_process(pid_t pid, const struct dump_options *options, struct
 	TRY(choose(&look));
 	for (size_t i = 0; i < ret->count; i++)
 		TRY(look_at(&look, &ret->thread[i]));
-	return NULL;
+	return dump_read_tasks(ret, options);
 }

@@ -28,11 +28,25 @@ const char *dump_state_name(enum dump_state state)
 	return state < DUMP_STATES ? names[state] : names[DUMP_unknown];
 }
 
+const char *dump_task_state_name(enum dump_task_state state)
+{
+	static const char *const names[DUMP_TASK_STATES] = {
+		[DUMP_TASK_waiting] = "waiting",
+		[DUMP_TASK_ready] = "ready",
+		[DUMP_TASK_running] = "running",
+	};
+
+	return names[state];
+}
+
 void dump_deinit(struct dump *dump)
 {
 	for (size_t i = 0; i < dump->count; i++)
 		target_frames_deinit(&dump->thread[i].frames);
 	free(dump->thread);
+	for (size_t i = 0; i < dump->tasks; i++)
+		target_frames_deinit(&dump->task[i].frames);
+	free(dump->task);
 	free(dump->note);
 	arena_deinit(&dump->texts);
 	target_close(dump->target);

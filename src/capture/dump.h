@@ -44,6 +44,27 @@ struct dump_thread {
 	uint64_t stopped_ns;  /* how long it was stopped for this; 0: not at all */
 	enum walk_end end;
 	struct target_frames frames; /* innermost first */
+	size_t tasks;                /* of the event loop that it runs */
+};
+
+enum dump_task_state {
+	DUMP_TASK_waiting, /* for another task, or for a future */
+	DUMP_TASK_ready,   /* to run: it has not begun, or what it waited for is there */
+	DUMP_TASK_running, /* its thread's stack is in it */
+	DUMP_TASK_STATES,
+};
+
+/* "waiting". */
+const char *dump_task_state_name(enum dump_task_state state);
+
+/* A task of asyncio that is not done. */
+struct dump_task {
+	uint64_t addr;
+	const char *name; /* NULL: it has none */
+	pid_t tid;        /* of the thread that runs its loop; 0: none does, or not known */
+	enum dump_task_state state;
+	long waits_for, awaited_by;  /* numbers of tasks of the dump; -1: none that is known */
+	struct target_frames frames; /* innermost first */
 };
 
 enum { DUMP_THREADS_MAX = 1 << 16, DUMP_NOTES_MAX = 256 };
@@ -54,6 +75,9 @@ struct dump {
 	const char *python;               /* "3.11.2"; NULL: does not run CPython */
 	struct dump_thread *thread;
 	size_t count, room;
+	bool chosen;            /* there are other threads, which were not wanted */
+	struct dump_task *task; /* by name */
+	size_t tasks, task_room;
 	const char **note; /* sentences: what is missing, and why */
 	size_t notes, note_room;
 	struct arena texts;

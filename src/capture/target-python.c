@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "abi/runtimes.h"
 #include "base/array.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "capture/target-state.h"
 #include "runtimes/python/locals.h"
+#include "runtimes/python/tasks.h"
 #include "runtimes/python/values.h"
 
 enum {
@@ -255,6 +257,9 @@ static struct error *find_code(struct target *target, uint64_t addr, const struc
 		*ret = &python->code[number].code;
 		return NULL;
 	}
+	// More are no program's.
+	if (python->codes == CODES_MAX)
+		return NULL;
 	TRY(ARRAY_RESERVE(python->code, python->code_room, python->codes, 1, CODES_MAX,
 			  "functions in one process"));
 	TRY(python_code_read(&from, addr, &outcome, &entry.code));
@@ -364,4 +369,59 @@ struct error *target_read_variables(struct target *target, unsigned level,
 			python_locals(&to.values, &frame, level > 2, add_local, &to);
 	}
 	return to.err;
+}
+
+/* --- tasks of asyncio */
+
+struct error *target_read_tasks(const struct target *target, enum python_tasks_outcome *ret_outcome,
+				struct python_tasks *ret)
+{
+	const struct target_python *python = target->python;
+	const struct python_thread *thread = python->threads.thread;
+	uint32_t reads_left = PYTHON_TASKS_READS;
+	struct python_tasks_from from = {
+		.memory = target->options.memory,
+		.offsets = &python->instance.at,
+		.reads_left = &reads_left,
+	};
+	enum python_tasks_outcome outcome, worst = PYTHON_TASKS_none;
+
+	for (size_t i = 0; i < python->threads.count; i += from.threads_count) {
+		from.threads = &thread[i];
+		from.threads_count = 1;
+		// Threads of one interpreter stand together.
+		while (i + from.threads_count < python->threads.count &&
+		       thread[i + from.threads_count].interpreter == thread[i].interpreter)
+			from.threads_count++;
+		if (memory_read_u64(from.memory,
+				    thread[i].interpreter + from.offsets->interpreter_modules,
+				    &from.modules))
+			continue;
+		TRY(python_tasks_read(&from, &outcome, ret));
+		worst = outcome > worst ? outcome : worst;
+	}
+	*ret_outcome = worst;
+	return NULL;
+}
+
+struct error *target_name_task(struct target *target, const struct python_task *task,
+			       unsigned level, struct target_frames *ret)
+{
+	_cleanup_(target_stack_deinit) struct target_stack stack = {.end = END_root};
+	const struct python_awaits *awaits = &task->stack;
+	struct target_frame cut = {.kind = KIND_cut,
+				   .function = "[cut: what it awaits is not readable]"};
+
+	TRY(ARRAY_NEW(stack.word, 2 * awaits->count + 1));
+	TRY(ARRAY_NEW(stack.place, 2 * awaits->count + 1));
+	for (size_t i = awaits->count; i-- > 0;) {
+		const struct python_await *frame = &awaits->frame[i];
+		stack.place[stack.words] = frame->frame;
+		stack.word[stack.words++] = sample_runtime_word(RUNTIME_python, frame->code);
+		stack.word[stack.words++] = frame->position;
+	}
+	if (!awaits->whole)
+		TRY(target_frames_add(ret, &cut));
+	TRY(target_read_variables(target, level, &stack));
+	return target_name(target, &stack, true, ret);
 }

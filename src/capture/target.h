@@ -18,6 +18,7 @@
 #include "proc/maps.h"
 #include "proc/memory.h"
 #include "proc/registers.h"
+#include "runtimes/python/tasks.h"
 #include "unwind/env-host.h"
 
 /* Frames of one stack. */
@@ -166,3 +167,11 @@ bool target_python_thread(const struct target *target, const struct target_threa
 
 /* Does a thread in a futex call on ADDR wait for the lock? False: not that is known. */
 bool target_python_is_lock(const struct target *target, uint64_t addr);
+
+/* The tasks of asyncio in all interpreters, added to RET, which is empty. */
+struct error *target_read_tasks(const struct target *target, enum python_tasks_outcome *ret_outcome,
+				struct python_tasks *ret);
+
+/* The frames that TASK is in, added to RET, with variables as target_read_variables() has them. */
+struct error *target_name_task(struct target *target, const struct python_task *task,
+			       unsigned level, struct target_frames *ret);

@@ -72,6 +72,14 @@ static void put_frame(struct emit *emit, const struct target_frame *frame)
 	emit_object_end(emit);
 }
 
+static void put_frames(struct emit *emit, const struct target_frames *frames)
+{
+	emit_array(emit, "frames");
+	for (size_t i = 0; i < frames->count; i++)
+		put_frame(emit, &frames->frame[i]);
+	emit_array_end(emit);
+}
+
 static const char *end_name(enum walk_end end)
 {
 	static const char *const names[END_MAX] = {
@@ -95,10 +103,22 @@ static void put_thread(struct emit *emit, const struct dump_thread *thread)
 	put_text(emit, "waits_in", thread->waits_in);
 	emit_number(emit, "stopped_us", (thread->stopped_ns + 999) / 1000);
 	put_text(emit, "end", end_name(thread->end));
-	emit_array(emit, "frames");
-	for (size_t i = 0; i < thread->frames.count; i++)
-		put_frame(emit, &thread->frames.frame[i]);
-	emit_array_end(emit);
+	put_frames(emit, &thread->frames);
+	emit_object_end(emit);
+}
+
+static void put_task(struct emit *emit, const struct dump *dump, const struct dump_task *task)
+{
+	long waits = task->waits_for, by = task->awaited_by;
+
+	emit_object(emit, NULL);
+	put_address(emit, "id", task->addr);
+	put_text(emit, "name", task->name);
+	put_number(emit, "tid", (uint64_t)task->tid);
+	put_text(emit, "state", dump_task_state_name(task->state));
+	put_address(emit, "waits_for", waits < 0 ? 0 : dump->task[waits].addr);
+	put_address(emit, "awaited_by", by < 0 ? 0 : dump->task[by].addr);
+	put_frames(emit, &task->frames);
 	emit_object_end(emit);
 }
 
@@ -114,6 +134,10 @@ static void put_process(struct emit *emit, const struct dump *dump)
 	emit_array(emit, "threads");
 	for (size_t i = 0; i < dump->count; i++)
 		put_thread(emit, &dump->thread[i]);
+	emit_array_end(emit);
+	emit_array(emit, "tasks");
+	for (size_t i = 0; i < dump->tasks; i++)
+		put_task(emit, dump, &dump->task[i]);
 	emit_array_end(emit);
 	emit_array(emit, "notes");
 	for (size_t i = 0; i < dump->notes; i++)

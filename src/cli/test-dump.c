@@ -61,6 +61,15 @@ static const struct target_frame hostile[] = {
 	 .line = 4294967295},
 };
 
+static const struct target_frame fetching[] = {
+	{.kind = KIND_python,
+	 .function = "sleep",
+	 .file = "/usr/lib/python3.11/asyncio/tasks.py",
+	 .line = 639,
+	 .first_line = 627},
+	{.kind = KIND_python, .function = "fetch", .file = "a.py", .line = 7, .first_line = 5},
+};
+
 static struct target_frames frames_of(const struct target_frame *frame, size_t count)
 {
 	struct target_frames frames = TARGET_FRAMES_INIT;
@@ -77,6 +86,29 @@ static void add_thread(struct dump *dump, const struct dump_thread *thread,
 
 	ASSERT_OK(dump_add_thread(dump, thread, &added));
 	added->frames = frames_of(frame, count);
+}
+
+/* By number: the last two wait for each other, and the one before has no thread. */
+static const struct dump_task tasks[] = {
+	{.addr = 0x7f10, .name = "Task-1", .tid = 4711, .waits_for = -1, .awaited_by = -1},
+	{.addr = 0x7f20, .name = "Task-2", .tid = 4711, .waits_for = -1, .awaited_by = 0},
+	{.addr = 0x7f30, .name = "evil \x1b[1m", .tid = 4711, .waits_for = -1, .awaited_by = 0},
+	{.addr = 0x7f40, .tid = 4711, .state = DUMP_TASK_running, .waits_for = -1, .awaited_by = 1},
+	{.addr = 0x7f50, .name = "Task-3", .tid = 4711, .waits_for = -1, .awaited_by = 0},
+	{.addr = 0x7f60, .state = DUMP_TASK_ready, .waits_for = -1, .awaited_by = -1},
+	{.addr = 0x7f70, .name = "one", .tid = 4711, .waits_for = 7, .awaited_by = 7},
+	{.addr = 0x7f80, .name = "other", .tid = 4711, .waits_for = 6, .awaited_by = 6},
+};
+
+static void add_tasks(struct dump *dump)
+{
+	ASSERT_OK(ARRAY_NEW(dump->task, ARRAY_COUNT(tasks)));
+	for (size_t i = 0; i < ARRAY_COUNT(tasks); i++) {
+		dump->task[i] = tasks[i];
+		dump->task[i].frames = frames_of(fetching, 1 + i % 2);
+		dump->thread[0].tasks += tasks[i].tid != 0;
+	}
+	dump->tasks = ARRAY_COUNT(tasks);
 }
 
 static void made_up(struct dump *dump)
@@ -113,6 +145,7 @@ static void made_up(struct dump *dump)
 	worker.tid++;
 	add_thread(dump, &worker, working, ARRAY_COUNT(working));
 	add_thread(dump, &gone, NULL, 0);
+	add_tasks(dump);
 	ASSERT_OK(dump_note(dump, "no kernel stacks: %s", "because"));
 	ASSERT_OK(dump_note(dump, "no kernel stacks: %s", "because"));
 }

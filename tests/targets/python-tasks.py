@@ -4,7 +4,7 @@
 Rows, their texts in hex (- for an empty one):
 
     V VERSION UNICODE-WIDTH TRACED FREE-THREADED TYPE       the interpreter; the address of type(code)
-    K MODULES THREAD COUNT          sys.modules, the thread state (0: not known); tasks follow, in no order
+    K MODULES THREAD IDENT COUNT    sys.modules, the thread state (0: not known), get_ident(); tasks follow, in no order
     k ADDRESS AWAITED-BY NAME FUNCTIONS     a task, that which waits for it or 0, what it is in, outermost first
     E
 """
@@ -12,6 +12,7 @@ import asyncio
 import binascii
 import os
 import sys
+import threading
 import types
 
 KEPT = []
@@ -92,7 +93,7 @@ def task(coroutine, functions, by=None, name=None):
 
 
 def report():
-    tell("K", id(sys.modules), thread_state(), len(EXPECTED))
+    tell("K", id(sys.modules), thread_state(), threading.get_ident(), len(EXPECTED))
     for made, functions, by in EXPECTED:
         name = made.get_name() if hasattr(made, "get_name") else ""
         tell("k", id(made), id(by) if by else 0, hexed(name), hexed(">".join(functions)))

@@ -5,12 +5,17 @@
  */
 #include "runtimes/python/coroutines.h"
 
+#include "unwind/env-host.h"
+
+#include "runtimes/python/walk.h"
+
 enum {
 	TAG_BITS = 7,
 	STACK_MAX = 1 << 16,
 	CODE_ITERABLE_COROUTINE = 0x100, /* types.coroutine() */
 	/* pycore_frame.h: state of a frame that waits in yield from or await; 3.13 and later. */
 	STATE_AWAITS = -1,
+	STATE_EXECUTING = 0,
 };
 
 static bool is_coroutine(enum python_kind kind)
@@ -34,9 +39,21 @@ static bool find_frame(const struct python_heap *heap, uint64_t addr, int8_t *re
 	return true;
 }
 
-/* Address of the slot on top of the value stack of FRAME; 0: it is empty, or the frame runs. */
+/* By the text that walks run. False: unreadable. */
+static bool read_position(const struct python_heap *heap, struct python_await *frame)
+{
+	const struct python_layout layout = python_offsets_layout(heap->offsets);
+	struct host_walk walk = {.memory = heap->memory, .walk.python.frame = frame->frame};
+
+	return !python_position(&walk.walk, &layout, frame->code, &frame->position);
+}
+
+/*
+ * Address of the slot on top of the value stack of FRAME; 0: it is empty, or the frame runs, which
+ * up to 3.10 nothing but that tells: f_stacktop is NULL then, and f_stackdepth of 3.10 -1.
+ */
 static bool find_top(const struct python_heap *heap, const struct python_await *frame,
-		     uint64_t *ret)
+		     bool *ret_running, uint64_t *ret)
 {
 	const struct python_offsets *at = heap->offsets;
 	uint64_t base = frame->frame + at->frame_fast, top;
@@ -52,9 +69,11 @@ static bool find_top(const struct python_heap *heap, const struct python_await *
 	if (at->frame_stack_top != PYTHON_ABSENT) {
 		if (!python_heap_u64(heap, frame->frame, at->frame_stack_top, &top))
 			return false;
+		*ret_running = !top;
 	} else {
 		if (!python_heap_u32(heap, frame->frame, at->frame_stack_depth, &depth))
 			return false;
+		*ret_running = depth == UINT32_MAX;
 		// A count of its own up to 3.10; from the first local on since 3.11.
 		top = (at->generator_iframe != PYTHON_ABSENT ? frame->frame + at->frame_fast
 							     : base) +
@@ -99,11 +118,14 @@ static bool step(struct python_heap *heap, uint64_t *addr, enum python_kind kind
 	if (!python_heap_u64(heap, frame.frame, heap->offsets->frame_code, &frame.code))
 		return false;
 	frame.code &= ~(uint64_t)TAG_BITS;
+	if (!read_position(heap, &frame))
+		return false;
 	ret->frame[ret->count++] = frame;
-	ret->running = !state;
+	ret->running = state == STATE_EXECUTING;
 	if (ret->running || !awaits(heap, &frame, state, kind))
 		return true;
-	if (!find_top(heap, &frame, &slot) || (slot && !python_heap_u64(heap, slot, 0, &word)))
+	if (!find_top(heap, &frame, &ret->running, &slot) ||
+	    (slot && !python_heap_u64(heap, slot, 0, &word)))
 		return false;
 	*addr = slot ? word & ~(uint64_t)TAG_BITS : 0;
 	return true;

@@ -10,7 +10,8 @@
 enum { PYTHON_AWAITS_MAX = 64 };
 
 struct python_await {
-	uint64_t frame, code; /* addresses; position as of any frame (abi/python.h) */
+	uint64_t frame, code; /* addresses */
+	uint32_t position;    /* as of any frame: abi/python.h */
 };
 
 struct python_awaits {

@@ -119,12 +119,15 @@ static bool take_local(void *context, const struct python_local *local)
 static void read_threads(const struct memory *memory, const struct python_offsets *at,
 			 uint64_t addr)
 {
+	const struct python_thread thread = {.state = addr};
+	uint32_t reads_left = PYTHON_TASKS_READS;
 	const struct python_tasks_from from = {
 		.memory = memory,
 		.offsets = at,
 		.modules = addr,
-		.threads = &addr,
+		.threads = &thread,
 		.threads_count = 1,
+		.reads_left = &reads_left,
 	};
 	struct input *input = memory->context;
 	enum python_thread_names_outcome names_outcome;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "runtimes/python/dicts.h"
 #include "runtimes/python/instances.h"
 #include "runtimes/python/numbers.h"
@@ -15,14 +16,21 @@
 #define TASK_NAME "_asyncio.Task"
 
 enum {
-	READS_MAX = 4 << 20,
 	BASES_MAX = 32,
 	HEADER = 16, /* of the objects that tasks.def was made with */
+	OBJECT_MAX = 256,
 	STATE_PENDING = 0,
 	CHILDREN_MAX = 1024,
-	/* _PyThreadStateImpl.asyncio_tasks_head of 3.14: pycore_tstate.h; debug builds, too. */
+	LOOPS_KEPT = 16,
+	/* _PyThreadStateImpl of 3.14 (pycore_tstate.h), debug builds, too: asyncio_running_loop,
+	 * asyncio_tasks_head. */
+	THREAD_LOOP = 864,
 	THREAD_TASKS = 880,
 };
+
+/* What a thread's dict calls the loop that it runs: _asynciomodule.c, 3.7 to 3.13. */
+#define RUNNING_LOOP "__asyncio_running_event_loop__"
+#define RUNNING_LOOP_HOLDER "_RunningLoopHolder"
 
 struct layout {
 	uint16_t version;
@@ -36,12 +44,27 @@ static const struct layout layouts[] = {
 #undef TASK
 };
 
+/* An event loop, and the thread that runs it. */
+struct loop {
+	uint64_t addr, thread_id;
+};
+
 struct look {
+	const struct python_tasks_from *from;
 	struct python_heap heap;
 	const struct layout *layout; /* NULL: of this version tasks in C are not known */
 	struct python_tasks *tasks;
+	struct hash_index by_addr; /* of tasks of this interpreter */
+	struct loop loop[LOOPS_KEPT];
+	uint64_t type, type_size;         /* of the task before, and what find_base() said of it */
+	const struct python_thread *ring; /* whose tasks are being read; NULL: nobody's */
 	bool incomplete, unknown;
 };
+
+static void look_deinit(struct look *look)
+{
+	hash_index_deinit(&look->by_addr);
+}
 
 void python_tasks_deinit(struct python_tasks *tasks)
 {
@@ -51,13 +74,6 @@ void python_tasks_deinit(struct python_tasks *tasks)
 	*tasks = (struct python_tasks){0};
 }
 
-/* Reads a member of the task in C at ADDR. */
-static bool read_member(struct look *look, uint64_t addr, uint32_t offset, uint64_t *ret)
-{
-	return python_heap_u64(&look->heap, addr,
-			       offset - HEADER + look->heap.offsets->object_header, ret);
-}
-
 /* Whether TYPE is the task written in C, or made of it; *RET_SIZE: what that one says of its size.
  * False: unreadable. */
 static bool find_base(struct look *look, const struct python_type *type, uint64_t *ret_size)
@@ -65,6 +81,9 @@ static bool find_base(struct look *look, const struct python_type *type, uint64_
 	const struct python_offsets *at = look->heap.offsets;
 	uint64_t addr = type->addr;
 
+	*ret_size = look->type_size;
+	if (addr == look->type)
+		return true;
 	*ret_size = 0;
 	for (int i = 0; i < BASES_MAX && addr; i++) {
 		char name[sizeof(TASK_NAME) + 1];
@@ -97,25 +116,45 @@ static bool read_name(struct look *look, uint64_t addr, char *ret)
 				PYTHON_TASK_NAME_MAX) != PYTHON_TEXT_unreadable;
 }
 
-/* A task in C. False: unreadable. */
-static bool read_fast(struct look *look, struct python_task *task, bool *ret_pending)
+/* The fixed part of a task in C. */
+struct object {
+	uint8_t data[OBJECT_MAX];
+	uint32_t shift; /* what its header is longer by than that of tasks.def */
+};
+
+static uint64_t member(const struct object *object, uint32_t offset)
+{
+	uint64_t value = 0;
+
+	if (offset + object->shift <= sizeof(object->data) - sizeof(value))
+		memcpy(&value, object->data + offset + object->shift, sizeof(value));
+	return value;
+}
+
+/* A task in C, whose type says SIZE. False: unreadable. */
+static bool read_fast(struct look *look, uint64_t size, struct python_task *task,
+		      uint64_t *ret_loop, bool *ret_pending)
 {
 	const struct layout *layout = look->layout;
-	uint64_t name, state;
+	struct object object = {.shift = look->heap.offsets->object_header - HEADER};
 
-	if (!read_member(look, task->addr, layout->state, &state) ||
-	    !read_member(look, task->addr, layout->waiter, &task->waiter) ||
-	    !read_member(look, task->addr, layout->coroutine, &task->coroutine))
+	if (size > sizeof(object.data) ||
+	    !python_heap_bytes(&look->heap, task->addr, 0, object.data, size))
 		return false;
-	*ret_pending = (uint32_t)state == STATE_PENDING;
+	// The loop is the first member of every version.
+	*ret_loop = member(&object, HEADER);
+	*ret_pending = (uint32_t)member(&object, layout->state) == STATE_PENDING;
+	task->waiter = member(&object, layout->waiter);
+	task->coroutine = member(&object, layout->coroutine);
 	if (!layout->title)
 		return true;
-	return read_member(look, task->addr, layout->title, &name) &&
-	       (!name || read_name(look, name, task->name));
+	uint64_t name = member(&object, layout->title);
+	return !name || read_name(look, name, task->name);
 }
 
 /* A task in Python: Lib/asyncio/tasks.py, futures.py. Its class says that it is pending. */
-static bool read_slow(struct look *look, struct python_task *task, bool *ret_pending)
+static bool read_slow(struct look *look, struct python_task *task, uint64_t *ret_loop,
+		      bool *ret_pending)
 {
 	struct python_heap *heap = &look->heap;
 	struct python_type type;
@@ -126,7 +165,9 @@ static bool read_slow(struct look *look, struct python_task *task, bool *ret_pen
 
 	if (stated == PYTHON_FIND_unreadable || waits != PYTHON_FIND_found ||
 	    named == PYTHON_FIND_unreadable || !python_heap_type(heap, waiter, &type) ||
-	    python_attribute_find(heap, task->addr, "_coro", &task->coroutine) != PYTHON_FIND_found)
+	    python_attribute_find(heap, task->addr, "_coro", &task->coroutine) !=
+		    PYTHON_FIND_found ||
+	    python_attribute_find(heap, task->addr, "_loop", ret_loop) != PYTHON_FIND_found)
 		return false;
 	*ret_pending = stated != PYTHON_FIND_found || python_text_is(heap, state, "PENDING");
 	if (type.kind != PYTHON_KIND_none)
@@ -134,46 +175,129 @@ static bool read_slow(struct look *look, struct python_task *task, bool *ret_pen
 	return named != PYTHON_FIND_found || read_name(look, name, task->name);
 }
 
-static long find_task(const struct python_tasks *tasks, uint64_t addr)
+/* --- whose they are */
+
+/* The loop that THREAD says it runs; 0: none. Unreadable is none. */
+static uint64_t running_loop(struct look *look, const struct python_thread *thread)
 {
-	for (size_t i = 0; i < tasks->count && addr; i++)
-		if (tasks->task[i].addr == addr)
-			return (long)i;
-	return -1;
+	struct python_heap *heap = &look->heap;
+	char name[PYTHON_TYPE_NAME_MAX];
+	struct python_type type;
+	uint64_t dict, loop = 0;
+
+	if (heap->offsets->version >= 0x030e)
+		return look->layout && python_heap_u64(heap, thread->state, THREAD_LOOP, &loop)
+			       ? loop
+			       : 0;
+	if (!python_heap_u64(heap, thread->state, heap->offsets->thread_dict, &dict) || !dict ||
+	    python_dict_find(heap, dict, RUNNING_LOOP, &loop) != PYTHON_FIND_found ||
+	    !python_heap_type(heap, loop, &type))
+		return 0;
+	python_type_name(heap, &type, name);
+	// Its first member is the loop.
+	if (strstr(name, RUNNING_LOOP_HOLDER) &&
+	    !python_heap_u64(heap, loop, heap->offsets->object_header, &loop))
+		return 0;
+	return loop;
+}
+
+/* The thread that runs the loop at ADDR. A loop in Python says so; others (uvloop) are told by the
+ * thread. */
+static uint64_t find_thread(struct look *look, uint64_t addr)
+{
+	const struct python_tasks_from *from = look->from;
+	struct python_type type;
+	uint64_t value, id;
+
+	if (python_attribute_find(&look->heap, addr, "_thread_id", &value) == PYTHON_FIND_found)
+		return python_heap_type(&look->heap, value, &type) &&
+				       python_int_u64(&look->heap, value, type.kind, &id)
+			       ? id
+			       : 0;
+	for (size_t i = 0; i < from->threads_count; i++)
+		if (running_loop(look, &from->threads[i]) == addr)
+			return from->threads[i].thread_id;
+	return 0;
+}
+
+static uint64_t thread_of_loop(struct look *look, uint64_t addr)
+{
+	struct loop *kept = &look->loop[hash_u64(addr) % LOOPS_KEPT];
+
+	if (kept->addr != addr)
+		*kept = (struct loop){addr, find_thread(look, addr)};
+	return kept->thread_id;
+}
+
+/* --- all of them */
+
+struct task_key {
+	const struct python_tasks *tasks;
+	uint64_t addr;
+};
+
+static bool task_equal(const void *context, uint32_t item)
+{
+	const struct task_key *key = context;
+
+	return key->tasks->task[item].addr == key->addr;
+}
+
+static long find_task(const struct look *look, uint64_t addr)
+{
+	struct task_key key = {look->tasks, addr};
+	uint32_t item;
+
+	return addr && hash_find(&look->by_addr, hash_u64(addr), task_equal, &key, &item)
+		       ? (long)item
+		       : -1;
+}
+
+static struct error *keep_task(struct look *look, const struct python_task *task)
+{
+	struct python_tasks *tasks = look->tasks;
+
+	TRY(ARRAY_RESERVE(tasks->task, tasks->room, tasks->count, 1, PYTHON_TASKS_MAX,
+			  "tasks of asyncio"));
+	TRY(hash_add(&look->by_addr, hash_u64(task->addr), (uint32_t)tasks->count));
+	tasks->task[tasks->count++] = *task;
+	return NULL;
 }
 
 static struct error *add_task(struct look *look, uint64_t addr)
 {
-	struct python_tasks *tasks = look->tasks;
-	struct python_task task = {.addr = addr, .awaited_by = -1};
+	struct python_task task = {.addr = addr, .awaited_by = -1, .waits_for = -1};
 	struct python_type type;
 	bool pending = false;
-	uint64_t size;
+	uint64_t size, loop = 0;
 
-	if (find_task(tasks, addr) >= 0)
+	if (find_task(look, addr) >= 0)
 		return NULL;
-	if (tasks->count == PYTHON_TASKS_MAX || !python_heap_type(&look->heap, addr, &type) ||
+	if (look->tasks->count == PYTHON_TASKS_MAX || !python_heap_type(&look->heap, addr, &type) ||
 	    !find_base(look, &type, &size)) {
 		look->incomplete = true;
 		return NULL;
 	}
+	look->type = type.addr;
+	look->type_size = size;
 	if (size && (!look->layout ||
 		     size + HEADER != look->layout->size + look->heap.offsets->object_header)) {
 		look->unknown = true;
 		return NULL;
 	}
-	if (!(size ? read_fast(look, &task, &pending) : read_slow(look, &task, &pending))) {
+	if (!(size ? read_fast(look, size, &task, &loop, &pending)
+		   : read_slow(look, &task, &loop, &pending))) {
 		look->incomplete = true;
 		return NULL;
 	}
 	if (!pending)
 		return NULL;
+	task.thread_id = thread_of_loop(look, loop);
+	if (!task.thread_id && look->ring)
+		task.thread_id = look->ring->thread_id;
 	python_awaits_read(&look->heap, task.coroutine, &task.stack);
 	look->incomplete |= !task.stack.whole;
-	TRY(ARRAY_RESERVE(tasks->task, tasks->room, tasks->count, 1, PYTHON_TASKS_MAX,
-			  "tasks of asyncio"));
-	tasks->task[tasks->count++] = task;
-	return NULL;
+	return keep_task(look, &task);
 }
 
 /* All of the set at ADDR: tasks, or weak references to them. */
@@ -227,12 +351,11 @@ static struct error *add_variable(struct look *look, uint64_t addr)
  * Up to 3.6 the class has the set, since then the module. The class in C of 3.6 has none: its set
  * is a variable of the library that nothing points at.
  */
-static enum python_find find_class_set(struct look *look, uint64_t modules, uint64_t *ret)
+static enum python_find find_class_set(struct look *look, uint64_t dict, uint64_t *ret)
 {
 	struct python_type type;
 	uint64_t class;
-	enum python_find found =
-		python_module_find(&look->heap, modules, "asyncio.tasks", "Task", &class);
+	enum python_find found = python_dict_find(&look->heap, dict, "Task", &class);
 
 	if (found != PYTHON_FIND_found)
 		return found;
@@ -243,39 +366,44 @@ static enum python_find find_class_set(struct look *look, uint64_t modules, uint
 	return found;
 }
 
-static struct error *add_sets(struct look *look, uint64_t modules, bool *ret_found)
+static bool is_found(struct look *look, enum python_find found)
+{
+	look->incomplete |= found == PYTHON_FIND_changed || found == PYTHON_FIND_unreadable;
+	return found == PYTHON_FIND_found;
+}
+
+static struct error *add_sets(struct look *look, bool *ret_found)
 {
 	static const char *const names[] = {"_all_tasks", "_scheduled_tasks", "_eager_tasks"};
-	uint64_t addr;
-	enum python_find found;
+	struct python_heap *heap = &look->heap;
+	uint64_t dict, addr;
 
+	if (!is_found(look,
+		      python_module_find_dict(heap, look->from->modules, "asyncio.tasks", &dict)))
+		return NULL;
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-		found = python_module_find(&look->heap, modules, "asyncio.tasks", names[i], &addr);
-		look->incomplete |= found == PYTHON_FIND_changed || found == PYTHON_FIND_unreadable;
-		if (found != PYTHON_FIND_found)
+		if (!is_found(look, python_dict_find(heap, dict, names[i], &addr)))
 			continue;
 		*ret_found = true;
 		TRY(add_variable(look, addr));
 	}
-	if (*ret_found || look->heap.offsets->version > 0x0306)
+	if (*ret_found || heap->offsets->version > 0x0306 ||
+	    !is_found(look, find_class_set(look, dict, &addr)))
 		return NULL;
-	found = find_class_set(look, modules, &addr);
-	look->incomplete |= found == PYTHON_FIND_changed || found == PYTHON_FIND_unreadable;
-	if (found == PYTHON_FIND_found)
-		TRY(add_variable(look, addr));
-	*ret_found |= found == PYTHON_FIND_found;
-	return NULL;
+	*ret_found = true;
+	return add_variable(look, addr);
 }
 
 /*
  * 3.14: a ring of {next, previous} through the tasks of a thread, whose head is in its state. A
  * head that does not lead back to itself is none.
  */
-static struct error *add_ring(struct look *look, uint64_t thread)
+static struct error *add_ring(struct look *look, const struct python_thread *thread)
 {
-	uint64_t head = thread + THREAD_TASKS, node, previous = head, back;
+	uint64_t head = thread->state + THREAD_TASKS, node, previous = head, back;
 	uint32_t header = look->heap.offsets->object_header;
 
+	look->ring = thread;
 	if (!python_heap_u64(&look->heap, head, 0, &node)) {
 		look->incomplete = true;
 		return NULL;
@@ -312,7 +440,7 @@ static void link_children(struct look *look, uint64_t future, long parent)
 	for (uint64_t i = 0; i < count && i < CHILDREN_MAX; i++) {
 		if (!python_heap_u64(&look->heap, items + i * 8, 0, &child))
 			return;
-		long number = find_task(tasks, child);
+		long number = find_task(look, child);
 		if (number >= 0 && number != parent)
 			tasks->task[number].awaited_by = parent;
 	}
@@ -326,54 +454,60 @@ static void link_recorded(struct look *look, struct python_task *task)
 	uint64_t by, value;
 
 	if (!look->layout || !look->layout->awaited_by || task->awaited_by >= 0 ||
-	    !read_member(look, task->addr, look->layout->awaited_by, &by) || !by ||
-	    !python_heap_type(&look->heap, by, &type))
+	    !python_heap_u64(&look->heap, task->addr,
+			     look->layout->awaited_by - HEADER + look->heap.offsets->object_header,
+			     &by) ||
+	    !by || !python_heap_type(&look->heap, by, &type))
 		return;
 	if (type.kind == PYTHON_KIND_set &&
 	    (!python_set_open(&look->heap, by, &entries) ||
 	     !python_entries_next(&look->heap, &entries, &by, &value)))
 		return;
-	long number = find_task(look->tasks, by);
+	long number = find_task(look, by);
 	if (number >= 0 && &look->tasks->task[number] != task)
 		task->awaited_by = number;
 }
 
-static void link_tasks(struct look *look)
+/* Those from number FIRST on. */
+static void link_tasks(struct look *look, size_t first)
 {
 	struct python_tasks *tasks = look->tasks;
 
-	for (size_t i = 0; i < tasks->count; i++) {
+	for (size_t i = first; i < tasks->count; i++) {
 		uint64_t waiter = tasks->task[i].waiter;
-		long number = find_task(tasks, waiter);
+		long number = find_task(look, waiter);
 
+		tasks->task[i].waits_for = number;
 		if (number >= 0 && number != (long)i)
 			tasks->task[number].awaited_by = (long)i;
 		else if (waiter)
 			link_children(look, waiter, (long)i);
 	}
-	for (size_t i = 0; i < tasks->count; i++)
+	for (size_t i = first; i < tasks->count; i++)
 		link_recorded(look, &tasks->task[i]);
 }
 
 struct error *python_tasks_read(const struct python_tasks_from *from,
 				enum python_tasks_outcome *ret_outcome, struct python_tasks *ret)
 {
-	struct look look = {.tasks = ret};
+	_cleanup_(look_deinit) struct look look = {.from = from, .tasks = ret};
+	size_t first = ret->count;
 	bool found = false;
 
-	python_heap_init(&look.heap, from->memory, from->offsets, READS_MAX);
+	python_heap_init(&look.heap, from->memory, from->offsets, *from->reads_left);
 	for (size_t i = 0; i < ARRAY_COUNT(layouts); i++)
 		if (layouts[i].version == from->offsets->version)
 			look.layout = &layouts[i];
 	// Nobody has looked into a free-threaded 3.14: its tasks in C stay unknown.
 	if (from->offsets->build == PYTHON_BUILD_FREE && from->offsets->version >= 0x030e)
 		look.layout = NULL;
-	TRY(add_sets(&look, from->modules, &found));
+	TRY(add_sets(&look, &found));
 	bool rings = found && look.layout && look.layout->node;
 	for (size_t i = 0; rings && i < from->threads_count; i++)
-		TRY(add_ring(&look, from->threads[i]));
+		TRY(add_ring(&look, &from->threads[i]));
 	look.unknown |= found && !look.layout && from->offsets->version >= 0x030e;
-	link_tasks(&look);
+	link_tasks(&look, first);
+	*from->reads_left = look.heap.reads_left;
 	*ret_outcome = look.unknown      ? PYTHON_TASKS_unknown
 		       : look.incomplete ? PYTHON_TASKS_incomplete
 		       : found           ? PYTHON_TASKS_read

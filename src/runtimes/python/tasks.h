@@ -14,18 +14,22 @@
 
 #include "base/error.h"
 #include "proc/memory.h"
+#include "runtimes/python/attach.h"
 #include "runtimes/python/coroutines.h"
 #include "runtimes/python/layout.h"
 
 enum {
-	PYTHON_TASKS_MAX = 4096,
+	PYTHON_TASKS_MAX = 4096, /* in all interpreters of a process */
 	PYTHON_TASK_NAME_MAX = 128,
+	PYTHON_TASKS_READS = 2 << 20, /* of memory, for all of them */
 };
 
 struct python_task {
 	uint64_t addr, coroutine;
-	uint64_t waiter; /* the future or task it waits for; 0: it is ready, or runs */
-	long awaited_by; /* number of a task in the list; -1: none that is known */
+	uint64_t waiter;    /* the future or task it waits for; 0: it is ready, or runs */
+	uint64_t thread_id; /* of the thread that runs its loop; 0: none does, or not known */
+	long waits_for;     /* number of the waiter in the list; -1: it is no task */
+	long awaited_by;    /* number of a task in the list; -1: none that is known */
 	char name[PYTHON_TASK_NAME_MAX]; /* UTF-8; "" up to 3.7, which have no names */
 	struct python_awaits stack;
 };
@@ -36,23 +40,24 @@ struct python_tasks {
 };
 
 enum python_tasks_outcome {
+	PYTHON_TASKS_none, /* the program never imported asyncio */
 	PYTHON_TASKS_read,
-	PYTHON_TASKS_none,       /* the program never imported asyncio */
 	PYTHON_TASKS_incomplete, /* what there is, is right; the rest was unreadable or changed */
 	PYTHON_TASKS_unknown,    /* its tasks are not laid out as any version's that is known */
 };
 
-/* An interpreter: its dict sys.modules, and its thread states. */
+/* An interpreter: its dict sys.modules, and its threads. */
 struct python_tasks_from {
 	const struct memory *memory;
 	const struct python_offsets *offsets;
 	uint64_t modules;
-	const uint64_t *threads;
+	const struct python_thread *threads;
 	size_t threads_count;
+	uint32_t *reads_left; /* what all interpreters together may cost */
 };
 
 void python_tasks_deinit(struct python_tasks *tasks);
 
-/* RET is empty before; what was found is in it with every outcome. */
+/* What was found is added to RET, with every outcome. */
 struct error *python_tasks_read(const struct python_tasks_from *from,
 				enum python_tasks_outcome *ret_outcome, struct python_tasks *ret);

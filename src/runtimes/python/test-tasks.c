@@ -7,7 +7,8 @@
 
 struct counts {
 	long tasks, frames, links, failures;
-	bool every; /* read fails once */
+	bool every;      /* read fails once */
+	uint64_t thread; /* that runs the loop: its ident */
 };
 
 enum { SOME = 23 };
@@ -51,6 +52,8 @@ static void check_task(struct telling *telling, const struct python_tasks *tasks
 		// What asyncio itself is in differs from version to version.
 		ASSERT_EQ(strncmp(functions, text, strlen(text)), 0);
 		ASSERT_EQ(task->awaited_by < 0 ? 0 : tasks->task[task->awaited_by].addr, by);
+		ASSERT_EQ(task->thread_id, counts->thread);
+		ASSERT_FALSE(task->stack.running);
 		counts->tasks++;
 		counts->frames += (long)task->stack.count;
 		counts->links += by != 0;
@@ -69,6 +72,7 @@ static void check_failures(struct telling *telling, const struct python_tasks_fr
 	for (long i = 0; i < reads; i += step) {
 		_cleanup_(python_tasks_deinit) struct python_tasks fewer = {0};
 		enum python_tasks_outcome outcome;
+		*from->reads_left = PYTHON_TASKS_READS;
 		telling->failing.reads = 0;
 		telling->failing.fails_at = i;
 		ASSERT_OK(python_tasks_read(from, &outcome, &fewer));
@@ -84,13 +88,19 @@ static void check_tasks(struct telling *telling, struct counts *counts)
 	_cleanup_(python_tasks_deinit) struct python_tasks tasks = {0};
 	enum python_tasks_outcome outcome;
 	char *row = telling_row(telling);
-	struct python_tasks_from from = {.memory = &telling->memory, .offsets = &telling->at};
+	struct python_thread thread = {0};
+	uint32_t reads_left = PYTHON_TASKS_READS;
+	struct python_tasks_from from = {.memory = &telling->memory,
+					 .offsets = &telling->at,
+					 .threads = &thread,
+					 .reads_left = &reads_left};
 
 	ASSERT_EQ(telling->row[0], 'K');
 	from.modules = row_number(&row);
-	uint64_t thread = row_number(&row), count = row_number(&row);
-	from.threads = &thread;
-	from.threads_count = thread != 0;
+	thread.state = row_number(&row);
+	thread.thread_id = counts->thread = row_number(&row);
+	uint64_t count = row_number(&row);
+	from.threads_count = thread.state != 0;
 	telling->failing.reads = 0;
 	ASSERT_OK(python_tasks_read(&from, &outcome, &tasks));
 	long reads = telling->failing.reads;
