@@ -15,11 +15,6 @@
 
 enum {
 	CODES_MAX = 1 << 16,
-	// Where libc keeps a thread's number, from pthread_self() on: struct pthread of glibc (2.10
-	// and later, nptl/descr.h, x86-64) and of musl (1.2, pthread_impl.h). A guess that is
-	// checked: the number there must be the thread's.
-	GLIBC_TID = 0x2d0,
-	MUSL_TID = 0x30,
 	// struct _gil_runtime_state with two mutexes and two condition variables
 	// (pycore_gil.h, 3.12); before, its locks are the only ones inside of _PyRuntime
 	// (pycore_runtime.h; at 0x538 in 3.7.16, 0x4c8 in 3.8.18, 0x1a8 in 3.10.13, 0x1b0 in
@@ -147,23 +142,12 @@ const char *target_python_refused(const struct target *target)
 
 /* --- threads */
 
-static bool is_number_at(const struct target *target, uint64_t addr, pid_t ns_tid)
-{
-	uint32_t number;
-
-	return !memory_read_u32(target->options.memory, addr, &number) &&
-	       number == (uint32_t)ns_tid;
-}
-
 static bool is_thread(const struct target *target, const struct python_thread *thread,
 		      const struct target_thread *who)
 {
 	if (who->fs_base)
 		return thread->thread_id == who->fs_base;
-	if (thread->native_id)
-		return thread->native_id == (uint64_t)who->ns_tid;
-	return is_number_at(target, thread->thread_id + GLIBC_TID, who->ns_tid) ||
-	       is_number_at(target, thread->thread_id + MUSL_TID, who->ns_tid);
+	return python_thread_is(thread, target->options.memory, who->ns_tid);
 }
 
 bool target_python_thread(const struct target *target, const struct target_thread *who,

@@ -276,6 +276,11 @@ void process_memory_close(struct process_memory *process)
 
 /* --- still the same? */
 
+bool process_memory_lives(const struct process_memory *process)
+{
+	return process->file < 0 || mem_file_lives(process->file);
+}
+
 struct error *process_memory_check(struct process_memory *process, enum process_memory_state *ret)
 {
 	_cleanup_free_ char *exe = NULL;

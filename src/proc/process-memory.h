@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -50,6 +51,12 @@ enum process_memory_state {
  * and exec, an exec shows by the name of the program and its start alone.)
  */
 struct error *process_memory_check(struct process_memory *process, enum process_memory_state *ret);
+
+/*
+ * The quick part of that, one system call: false once the process runs another program or has
+ * ended. (Not under a vfork(), nor where /proc/PID/mem is forbidden.)
+ */
+bool process_memory_lives(const struct process_memory *process);
 
 /* System calls that reads have made so far. */
 uint64_t process_memory_calls(const struct process_memory *process);

@@ -203,6 +203,22 @@ struct error *process_list_threads(pid_t pid, struct pids *ret)
 	return list_numbers(path, ret);
 }
 
+struct error *process_of_thread(pid_t tid, enum process_look *ret_look, pid_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *line, *end;
+	uint64_t number;
+
+	*ret_look = PROCESS_gone;
+	TRY(read_text(tid, "status", PROCTEXT_STATUS_BYTES, &text));
+	line = text ? proctext_line(text, "Tgid") : NULL;
+	if (!line || !proctext_number(line, &number, &end) || number > INT_MAX)
+		return NULL;
+	*ret_look = PROCESS_there;
+	*ret = (pid_t)number;
+	return NULL;
+}
+
 /* The beginning of /proc/PID/NAME up to the first zero byte, or "". */
 static void read_head(pid_t pid, const char *name, char *ret, size_t room)
 {

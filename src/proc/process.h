@@ -90,6 +90,9 @@ struct error *processes_list(struct pids *ret);
 /* The thread ids of PID; none when it has ended. */
 struct error *process_list_threads(pid_t pid, struct pids *ret);
 
+/* The process that thread TID belongs to. */
+struct error *process_of_thread(pid_t tid, enum process_look *ret_look, pid_t *ret);
+
 /*
  * Does NAME match the process's comm, or the last path component of its argv[0]? Processes often
  * rename themselves in the one place or the other. False for one that has ended.

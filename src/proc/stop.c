@@ -42,7 +42,7 @@ enum {
 /* Owned by the tracer until it posts ARRIVED, and again once it has been joined. */
 struct tracer {
 	pid_t pid, tid;
-	unsigned limit_ms;
+	unsigned limit_ms, arrive_ms;
 	sem_t arrived; /* the tracer has stopped the thread, or given up */
 	sem_t read;    /* the caller has what it wants */
 	struct thread_registers registers;
@@ -125,14 +125,15 @@ static bool has_stopped(pid_t tid, int *ret_status)
  * Wait until the thread has stopped. RET_BEFORE_NS is the last moment when it was known to run. A
  * thread on a CPU stops within microseconds; one that waits for a CPU is not held up by us.
  */
-static bool wait_for_stop(pid_t tid, int *ret_status, uint64_t *ret_before_ns)
+static bool wait_for_stop(const struct tracer *tracer, int *ret_status, uint64_t *ret_before_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(), end_ns = now_ns + ARRIVE_MS * NS_PER_MS;
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t end_ns = now_ns + tracer->arrive_ms * (uint64_t)NS_PER_MS;
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	for (unsigned looks = 0; now_ns < end_ns; looks++) {
 		*ret_before_ns = now_ns;
-		if (has_stopped(tid, ret_status))
+		if (has_stopped(tracer->tid, ret_status))
 			return true;
 		if (looks >= EAGER_LOOKS) {
 			nanosleep(&pause, NULL);
@@ -194,7 +195,7 @@ static enum stop_outcome stop(struct tracer *tracer, int *ret_signal, uint64_t *
 	if (outcome == STOP_done) {
 		if (ptrace(PTRACE_INTERRUPT, tracer->tid, NULL, NULL) < 0)
 			return STOP_gone;
-		if (!wait_for_stop(tracer->tid, &status, ret_before_ns))
+		if (!wait_for_stop(tracer, &status, ret_before_ns))
 			return look(tracer) == STOP_gone ? STOP_gone : STOP_in_vain;
 	} else if (!has_stopped(tracer->tid, &status)) {
 		return outcome;
@@ -249,7 +250,12 @@ static int start_tracer(struct tracer *tracer, pthread_t *ret)
 struct error *thread_stop(pid_t pid, pid_t tid, const struct stop_options *options,
 			  struct stop_result *ret)
 {
-	struct tracer tracer = {.pid = pid, .tid = tid, .limit_ms = options->limit_ms};
+	struct tracer tracer = {
+		.pid = pid,
+		.tid = tid,
+		.limit_ms = options->limit_ms,
+		.arrive_ms = options->arrive_ms ? options->arrive_ms : ARRIVE_MS,
+	};
 	pthread_t thread;
 
 	// No process may trace itself.
@@ -310,8 +316,7 @@ struct error *stop_explain(pid_t pid, pid_t tid, enum stop_outcome outcome, char
 	case STOP_traced:
 		return explain_tracer(pid, tid, ret);
 	case STOP_in_vain:
-		return str_format(ret, "thread %d did not stop within %d ms: the kernel holds it",
-				  tid, ARRIVE_MS);
+		return str_format(ret, "thread %d did not stop in time: the kernel holds it", tid);
 	case STOP_denied:
 		break;
 	}

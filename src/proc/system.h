@@ -22,5 +22,11 @@ struct system_facts {
 
 struct error *system_read(struct system_facts *ret);
 
+/*
+ * The number that was given to the newest process or thread in our PID namespace. False: the kernel
+ * does not say. Where /proc/loadavg is not the kernel's own (lxcfs), it may be any number.
+ */
+bool system_read_last_pid(uint32_t *ret);
+
 /* Do processes have other numbers here than the kernel gave them? (Or it cannot be found out.) */
 bool system_has_own_pid_namespace(void);

@@ -63,6 +63,13 @@ struct python_threads {
 
 void python_threads_deinit(struct python_threads *threads);
 
+/*
+ * Is THREAD the one that its own PID namespace numbers NS_TID? Up to 3.10 that is looked up where
+ * libc keeps it.
+ */
+bool python_thread_is(const struct python_thread *thread, const struct memory *memory,
+		      pid_t ns_tid);
+
 /* All thread states, as far as they can be read. A failure is one of ours: no memory left. */
 struct error *python_threads(const struct python_instance *instance, const struct memory *memory,
 			     struct python_threads *ret);

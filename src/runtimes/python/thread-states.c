@@ -7,7 +7,14 @@
 
 #include "base/array.h"
 
-enum { STATE_MAX = 4096 + 8 };
+enum {
+	STATE_MAX = 4096 + 8,
+	// Where libc keeps a thread's number, from pthread_self() on: struct pthread of glibc (2.10
+	// and later, nptl/descr.h, x86-64) and of musl (1.2, pthread_impl.h). A guess that is
+	// checked: the number there must be the thread's.
+	GLIBC_TID = 0x2d0,
+	MUSL_TID = 0x30,
+};
 
 /* The members of a thread state, read at once. */
 struct state {
@@ -119,6 +126,21 @@ struct error *python_threads(const struct python_instance *instance, const struc
 	threads.whole = whole && !interpreter;
 	*ret = threads;
 	return NULL;
+}
+
+static bool is_number_at(const struct memory *memory, uint64_t addr, pid_t ns_tid)
+{
+	uint32_t number;
+
+	return !memory_read_u32(memory, addr, &number) && number == (uint32_t)ns_tid;
+}
+
+bool python_thread_is(const struct python_thread *thread, const struct memory *memory, pid_t ns_tid)
+{
+	if (thread->native_id)
+		return thread->native_id == (uint64_t)ns_tid;
+	return is_number_at(memory, thread->thread_id + GLIBC_TID, ns_tid) ||
+	       is_number_at(memory, thread->thread_id + MUSL_TID, ns_tid);
 }
 
 void python_threads_deinit(struct python_threads *threads)
