@@ -90,14 +90,12 @@ struct error *dump_note(struct dump *dump, const char *format, ...)
 
 struct error *dump_describe_python(struct dump *dump)
 {
-	_cleanup_free_ char *text = NULL;
 	const char *refused = target_python_refused(dump->target);
-	uint16_t version;
+	char version[PYTHON_VERSION_TEXT_MAX];
 
 	if (refused)
 		return dump_note(dump, "no frames of Python: %s", refused);
-	if (!target_python_version(dump->target, &version))
-		return NULL;
-	TRY(str_format(&text, "%u.%u", version >> 8, version & 0xff));
-	return dump_text(dump, text, &dump->python);
+	return target_python_version(dump->target, version)
+		       ? dump_text(dump, version, &dump->python)
+		       : NULL;
 }

@@ -14,6 +14,7 @@
 #include "runtimes/python/attach.h"
 #include "runtimes/python/code.h"
 #include "runtimes/python/modules.h"
+#include "runtimes/python/version.h"
 
 enum {
 	CODES_MAX = 1 << 20,
@@ -43,8 +44,9 @@ struct python_image {
 	size_t code_count, code_room;
 	struct hash_index by_addr;
 	struct python_modules *modules;
-	uint32_t pid;                         /* whose root they are looked for in */
-	struct python_image *next, *previous; /* in pythons.images */
+	char version[PYTHON_VERSION_TEXT_MAX]; /* "3.11.2"; "": not asked for yet */
+	uint32_t pid;                          /* whose root they are looked for in */
+	struct python_image *next, *previous;  /* in pythons.images */
 };
 
 struct pythons {
@@ -294,19 +296,20 @@ static uint64_t word_addr(const struct python_word *word)
 	return word->head & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1);
 }
 
-/* The module and the package of CODE, which has been read. */
-static struct error *name_code(struct python_image *image, uint32_t pid, struct named_code *code)
+/* The module and the package of CODE, which has been read from MEMORY. */
+static struct error *name_code(struct python_image *image, uint32_t pid,
+			       const struct memory *memory, struct named_code *code)
 {
-	uint16_t version = image->instance.layout.version;
 	struct python_module module;
 
 	image->pid = pid;
 	TRY(python_modules_find(image->modules, code->code.file, &module));
 	TRY(str_format(&code->function, "%s%s%s", module.name, *module.name ? "." : "",
 		       *code->code.function ? code->code.function : "[unknown]"));
+	if (module.standard && !image->version[0])
+		python_version_text(&image->instance, memory, image->version);
 	if (module.standard)
-		return str_format(&code->package, "standard-library==%d.%d", version >> 8,
-				  version & 0xff);
+		return str_format(&code->package, "standard-library==%s", image->version);
 	return module.package ? str_format(&code->package, "%s==%s", module.package, module.version)
 			      : NULL;
 }
@@ -335,7 +338,7 @@ static struct error *read_code(struct python_image *image, const struct python_w
 		return NULL;
 	}
 	ret->known = true;
-	return name_code(image, word->pid, ret);
+	return name_code(image, word->pid, &memory, ret);
 }
 
 static struct error *add_code(struct pythons *pythons, struct python_image *image,

@@ -125,11 +125,11 @@ struct error *target_find_python(struct target *target)
 	return read_names(target);
 }
 
-bool target_python_version(const struct target *target, uint16_t *ret)
+bool target_python_version(const struct target *target, char ret[static PYTHON_VERSION_TEXT_MAX])
 {
 	if (!target->python->attached)
 		return false;
-	*ret = target->python->instance.at.version;
+	python_version_text(&target->python->instance, target->options.memory, ret);
 	return true;
 }
 

@@ -19,6 +19,7 @@
 #include "proc/memory.h"
 #include "proc/registers.h"
 #include "runtimes/python/tasks.h"
+#include "runtimes/python/version.h"
 #include "unwind/env-host.h"
 
 /* Frames of one stack. */
@@ -142,8 +143,8 @@ struct error *target_text(struct target *target, const char *text, const char **
 
 /* --- CPython, if the process runs it */
 
-/* 0x030b: 3.11. False: it does not, or cannot be read. */
-bool target_python_version(const struct target *target, uint16_t *ret);
+/* "3.11.2". False: it does not, or cannot be read. */
+bool target_python_version(const struct target *target, char ret[static PYTHON_VERSION_TEXT_MAX]);
 
 /* Why the interpreter that there is cannot be read; NULL: there is none, or it can. */
 const char *target_python_refused(const struct target *target);

@@ -35,6 +35,7 @@ for _ in range(3):
 tell("thread %d %d" % (threading.current_thread().ident, getattr(threading, "get_native_id", lambda: 0)()))
 others = [interpreters.create() for _ in range(2)] if interpreters else []
 tell("interpreters %d" % (1 + len(others)))
+tell("version " + sys.version.split()[0].rstrip("+"))
 tell("ready")
 while sys.stdin.readline() == "busy\n":
     for n in range(1000000000):

@@ -391,7 +391,7 @@ enum python_attach python_attach(const struct python_object *object, uint64_t bi
 		struct attempt a = {
 			.object = object,
 			.memory = memory,
-			.instance = {.bias = bias},
+			.instance = {.bias = bias, .version_hex = object->version_hex},
 			.reason = ret_reason,
 		};
 		verdict = try_attach(&a);

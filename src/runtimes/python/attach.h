@@ -25,7 +25,8 @@ enum python_attach {
 };
 
 struct python_instance {
-	uint64_t bias; /* of the object */
+	uint64_t bias;        /* of the object */
+	uint32_t version_hex; /* PY_VERSION_HEX; 0: the object does not tell */
 	struct python_offsets at;
 	struct python_layout layout;
 	struct python_process process; /* its layout is the caller's to number */

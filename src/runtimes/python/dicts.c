@@ -11,6 +11,7 @@
 enum {
 	NAME_MAX_BYTES = 64,
 	SIEVE_BYTES = 128, /* a name with what a string has in front of it */
+	HEAD_BYTES_2 = 24, /* of a str or unicode of 2.7 up to its length, without Py_TRACE_REFS */
 	/* Entries fill at most two thirds of a table (dictobject.c, USABLE_FRACTION). */
 	LOG2_SLOTS_MAX = 40,
 };
@@ -252,14 +253,19 @@ struct sieve {
 	bool passes[PYTHON_ENTRIES_AT_ONCE];
 };
 
-/* Is STRING, SIZE bytes of what may be a compact string in ASCII, one and not NAME? */
+/*
+ * Is STRING, the begin of an object, a string in ASCII that is not NAME? Of 2.7 it is enough to
+ * know how long it would be.
+ */
 static bool is_other(const struct python_offsets *at, const uint8_t *string, const char *name)
 {
 	uint64_t length;
 	uint32_t state;
 
-	memcpy(&state, string + at->unicode_state, sizeof(state));
 	memcpy(&length, string + at->unicode_length, sizeof(length));
+	if (at->version < 0x0300)
+		return length != strlen(name);
+	memcpy(&state, string + at->unicode_state, sizeof(state));
 	return state >> at->unicode_compact_bit & state >> at->unicode_ascii_bit & 1 &&
 	       (length != strlen(name) ||
 		memcmp(string + at->unicode_ascii_data, name, strlen(name)) != 0);
@@ -267,8 +273,9 @@ static bool is_other(const struct python_offsets *at, const uint8_t *string, con
 
 static bool can_sieve(const struct python_offsets *at, size_t size)
 {
-	return at->version >= 0x0300 && size <= SIEVE_BYTES &&
-	       at->unicode_ascii_data >= sizeof(uint64_t) &&
+	if (at->version < 0x0300)
+		return at->unicode_length == at->bytes_size && at->bytes_size + 8 <= size;
+	return size <= SIEVE_BYTES && at->unicode_ascii_data >= sizeof(uint64_t) &&
 	       at->unicode_state <= at->unicode_ascii_data - sizeof(uint32_t) &&
 	       at->unicode_length <= at->unicode_ascii_data - sizeof(uint64_t) &&
 	       at->unicode_compact_bit < 32 && at->unicode_ascii_bit < 32;
@@ -281,9 +288,10 @@ static void sieve_keys(const struct python_heap *heap, const struct python_entri
 	const struct python_offsets *at = heap->offsets;
 	uint8_t string[PYTHON_ENTRIES_AT_ONCE][SIEVE_BYTES];
 	struct memory_item item[PYTHON_ENTRIES_AT_ONCE];
-	size_t size = at->unicode_ascii_data + strlen(name), count = 0;
+	size_t size = at->version < 0x0300 ? HEAD_BYTES_2 : at->unicode_ascii_data + strlen(name);
 	uint32_t entry[PYTHON_ENTRIES_AT_ONCE];
 	bool can = can_sieve(at, size);
+	size_t count = 0;
 
 	for (uint32_t i = 0; i < entries->held; i++) {
 		uint64_t key = word(entries->entries + i * entries->size, entries->key);

@@ -84,18 +84,18 @@ static void look_at(void *context, const char *name, const struct object_symbol 
 		found->opcodes.end = symbol->addr + symbol->size;
 }
 
-/* PY_VERSION_HEX without what is behind the minor version; 0: not told. */
-static uint16_t version_told(struct object *object, const struct names_found *found)
+/* PY_VERSION_HEX; 0: not told. */
+static uint32_t version_told(struct object *object, const struct names_found *found)
 {
 	uint64_t addr = addr_of(found, SYMBOL_version), hex;
 
 	// An unsigned long; 3.11 and later.
-	if (addr && object_read(object, addr, &hex, sizeof(hex)) && hex >> 16 <= UINT16_MAX)
-		return (uint16_t)(hex >> 16);
+	if (addr && object_read(object, addr, &hex, sizeof(hex)) && hex <= UINT32_MAX)
+		return (uint32_t)hex;
 	return 0;
 }
 
-static uint16_t version_of(struct object *object, const struct names_found *found)
+static uint16_t version_of(const struct names_found *found, uint32_t told)
 {
 	static const struct {
 		uint16_t version;
@@ -104,10 +104,9 @@ static uint16_t version_of(struct object *object, const struct names_found *foun
 		{0x030a, SYMBOL_since_3_10}, {0x0309, SYMBOL_since_3_9}, {0x0308, SYMBOL_since_3_8},
 		{0x0307, SYMBOL_since_3_7},  {0x0306, SYMBOL_since_3_6}, {0x0305, SYMBOL_since_3_5},
 	};
-	uint16_t version = version_told(object, found);
 
-	if (version)
-		return version;
+	if (told)
+		return (uint16_t)(told >> 16);
 	if (addr_of(found, SYMBOL_until_2_7))
 		return addr_of(found, SYMBOL_since_2_7) ? 0x0207 : 0;
 	for (size_t i = 0; i < ARRAY_COUNT(since); i++)
@@ -189,8 +188,10 @@ bool python_object_find(struct object *object, struct python_object *ret)
 	object_symbols(object, look_at, &found);
 	object_release(object);
 
+	uint32_t told = version_told(object, &found);
 	struct python_object python = {
-		.version = version_of(object, &found),
+		.version = version_of(&found, told),
+		.version_hex = told,
 		.runtime = addr_of(&found, SYMBOL_runtime),
 		.code_type = addr_of(&found, SYMBOL_code_type),
 	};

@@ -20,6 +20,7 @@ struct python_range {
 
 struct python_object {
 	uint16_t version;      /* 0x030b: 3.11 */
+	uint32_t version_hex;  /* PY_VERSION_HEX; 0: it does not tell, up to 3.10 */
 	uint8_t unicode_width; /* 2.7: bytes of a unit of unicode; else 0 */
 	uint64_t runtime;      /* _PyRuntime; 0 up to 3.6 */
 	uint64_t interpreters; /* up to 3.6: the pointer to the first interpreter, interp_head */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/str.h"
 
 enum {
 	PATH_LENGTH_MAX = 8192, /* longer than any co_filename that is read */
@@ -336,19 +337,4 @@ struct error *python_modules_find(struct python_modules *modules, const char *fi
 	}
 	*ret = modules->file[item].module;
 	return NULL;
-}
-
-struct error *python_frame_text(const struct python_frame_name *name, struct strbuf *buf)
-{
-	const struct python_module *module = &name->module;
-
-	if (module->name && *module->name)
-		TRY(strbuf_addf(buf, "%s.", module->name));
-	TRY(strbuf_addf(buf, "%s (%s:%u", *name->function ? name->function : "[unknown]",
-			*name->file ? name->file : "[unknown]", name->first_line));
-	if (module->standard && name->python_version)
-		TRY(strbuf_addf(buf, " [standard-library==%s]", name->python_version));
-	else if (module->package)
-		TRY(strbuf_addf(buf, " [%s==%s]", module->package, module->version));
-	return strbuf_addf(buf, ")");
 }

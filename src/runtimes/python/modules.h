@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Python frame is called where all of it is one text, as gProfiler writes it:
+ * The module that a file of Python is, and the package that installed it: with them gProfiler
+ * writes a frame as
  *
  *   yaml.parser.Parser.parse (/usr/lib/python3/dist-packages/yaml/parser.py:74 [PyYAML==6.0])
- *
- * which is module, function, file, the function's first line, and the package that installed the
- * file; "standard-library" with the interpreter's version for what came with it.
  */
 #pragma once
 
@@ -13,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/str.h"
 #include "runtimes/python/packages.h"
 
 /* The modules of processes that have one root directory; remembers what it has found. */
@@ -45,13 +42,3 @@ struct error *python_modules_find(struct python_modules *modules, const char *fi
 
 /* Were there more packages than have been looked at? */
 bool python_modules_cut(const struct python_modules *modules);
-
-struct python_frame_name {
-	struct python_module module;
-	const char *function, *file; /* python_code */
-	uint32_t first_line;
-	const char *python_version; /* "3.11.2"; NULL: not known */
-};
-
-/* Append the text above to BUF. It holds what the target's texts hold: escape it for its use. */
-struct error *python_frame_text(const struct python_frame_name *name, struct strbuf *buf);

@@ -8,6 +8,7 @@
 #include "object/object.h"
 #include "proc/maps.h"
 #include "runtimes/python/test-interpreters.h"
+#include "runtimes/python/version.h"
 
 enum {
 	TOLD_MAX = 16,
@@ -20,6 +21,7 @@ enum {
 struct told {
 	uint64_t ident[TOLD_MAX], native[TOLD_MAX];
 	size_t threads, interpreters;
+	char version[PYTHON_VERSION_TEXT_MAX];
 };
 
 static struct told told_by(struct target *target)
@@ -33,6 +35,7 @@ static struct told told_by(struct target *target)
 			   &told.native[told.threads]) == 2)
 			told.threads++;
 		sscanf(line, "interpreters %zu", &told.interpreters);
+		sscanf(line, "version %31s", told.version);
 	}
 	ASSERT_TRUE(told.threads && told.interpreters);
 	return told;
@@ -197,9 +200,43 @@ static void with_each(void (*each)(struct attached *a))
 	}
 }
 
+/* The version as the object tells it, and as the interpreter's memory does. */
+static void check_version(const struct attached *a)
+{
+	char text[PYTHON_VERSION_TEXT_MAX];
+	struct python_instance instance;
+
+	ASSERT_EQ(attach(a, &a->memory, &instance), PYTHON_ATTACH_ok);
+	python_version_text(&instance, &a->memory, text);
+	ASSERT_STREQ(text, a->told.version);
+	ASSERT_EQ(instance.version_hex != 0, instance.at.version >= 0x030b);
+	instance.version_hex = 0;
+	python_version_text(&instance, &a->memory, text);
+	ASSERT_STREQ(text, a->told.version);
+}
+
 static void check_all(struct attached *a)
 {
 	check_threads(a);
+	check_version(a);
+}
+
+TEST(a_version_that_cannot_be_read_is_told_without_its_release)
+{
+	struct odd_memory nothing = {0};
+	const struct memory memory = {.read = read_odd, .context = &nothing};
+	struct python_instance instance = {.at.version = 0x030a};
+	char text[PYTHON_VERSION_TEXT_MAX];
+
+	python_version_text(&instance, &memory, text);
+	ASSERT_STREQ(text, "3.10");
+	instance.version_hex = 0x030e00a4;
+	instance.at.version = 0x030e;
+	python_version_text(&instance, &memory, text);
+	ASSERT_STREQ(text, "3.14.0a4");
+	instance.version_hex = 0x030e02c1;
+	python_version_text(&instance, &memory, text);
+	ASSERT_STREQ(text, "3.14.2rc1");
 }
 
 TEST(every_interpreter_is_attached_to_and_its_threads_are_listed)
@@ -327,6 +364,7 @@ TEST(an_interpreter_that_starts_or_ends_is_not_refused)
 }
 
 RUN_TESTS(UNIT_TEST(every_interpreter_is_attached_to_and_its_threads_are_listed),
+	  UNIT_TEST(a_version_that_cannot_be_read_is_told_without_its_release),
 	  UNIT_TEST(the_thread_that_runs_holds_the_lock),
 	  UNIT_TEST(each_read_that_fails_has_an_outcome),
 	  UNIT_TEST(memory_that_changes_harms_nobody),

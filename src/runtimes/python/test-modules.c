@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/str.h"
 #include "runtimes/python/test-interpreters.h"
 
 /* A directory that stands for a process's root, and what has been opened in it. */
@@ -242,47 +243,6 @@ TEST(whichever_open_fails_the_failure_is_told_and_nothing_is_left)
 	tree_remove(&tree);
 }
 
-TEST(the_text_of_a_frame_is_gprofiler_s)
-{
-	static const struct {
-		const char *file, *function, *version, *text;
-	} cases[] = {
-		{"/v/lib/python3.9/site-packages/yaml/parser.py", "Parser.parse", "3.9.1",
-		 "yaml.parser.Parser.parse (/v/lib/python3.9/site-packages/yaml/parser.py:7 "
-		 "[PyYAML==6.0.1])"},
-		{"/v/lib/python3.9/site-packages/own.py", "f", "3.9.1",
-		 "own.f (/v/lib/python3.9/site-packages/own.py:7)"},
-		{"/usr/lib/python3.11/threading.py", "Thread.run", "3.11.2",
-		 "threading.Thread.run (/usr/lib/python3.11/threading.py:7 "
-		 "[standard-library==3.11.2])"},
-		{"/usr/lib/python3.11/threading.py", "Thread.run", NULL,
-		 "threading.Thread.run (/usr/lib/python3.11/threading.py:7)"},
-		{"/srv/app.py", "<module>", "3.9.1", "app.<module> (/srv/app.py:7)"},
-		{"<string>", "<module>", "3.9.1", "<module> (<string>:7)"},
-		{"<frozen importlib._bootstrap>", "_load", "3.11.2",
-		 "importlib._bootstrap._load (<frozen importlib._bootstrap>:7)"},
-		{"", "", NULL, "[unknown] ([unknown]:7)"},
-	};
-	_cleanup_python_modules_ struct python_modules *modules = NULL;
-	struct tree tree;
-
-	make_packages(&tree);
-	ASSERT_OK(python_modules_new(files_of(&tree), true, &modules));
-	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-		_cleanup_(strbuf_deinit) struct strbuf buf = STRBUF_INIT;
-		struct python_frame_name name = {
-			.function = cases[i].function,
-			.file = cases[i].file,
-			.first_line = 7,
-			.python_version = cases[i].version,
-		};
-		ASSERT_OK(python_modules_find(modules, name.file, &name.module));
-		ASSERT_OK(python_frame_text(&name, &buf));
-		ASSERT_STREQ(buf.text, cases[i].text);
-	}
-	tree_remove(&tree);
-}
-
 TEST(a_path_without_end_has_no_module)
 {
 	_cleanup_python_modules_ struct python_modules *modules = NULL;
@@ -365,7 +325,6 @@ RUN_TESTS(UNIT_TEST(a_module_is_named_as_it_is_imported),
 	  UNIT_TEST(a_file_belongs_to_the_package_whose_list_has_it),
 	  UNIT_TEST(the_directory_is_looked_at_once_and_not_at_all_without_versions),
 	  UNIT_TEST(whichever_open_fails_the_failure_is_told_and_nothing_is_left),
-	  UNIT_TEST(the_text_of_a_frame_is_gprofiler_s),
 	  UNIT_TEST(a_path_without_end_has_no_module),
 	  UNIT_TEST(more_files_than_are_remembered_are_named_all_the_same),
 	  UNIT_TEST(what_is_installed_here_is_what_importlib_metadata_says))
