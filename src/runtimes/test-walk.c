@@ -342,6 +342,19 @@ TEST(a_list_of_frames_that_has_no_end_ends_with_the_depth)
 	ASSERT_STREQ(stack, "ce111111111111111111");
 }
 
+TEST(a_return_address_does_not_pass_for_a_frame_of_an_interpreter)
+{
+	struct world world;
+	char stack[RESULT_WORDS];
+
+	begin(&world, PYTHON_FRAMES_objects);
+	push_c(&world, IN_OTHER);
+	push_c(&world, sample_runtime_word(RUNTIME_python, 0x123456));
+	push_c(&world, IN_OTHER);
+	ASSERT_EQ(walk(&world, SAMPLE_USER_FRAMES, stack), END_unknown_pc);
+	ASSERT_STREQ(stack, "cc");
+}
+
 TEST(a_list_of_threads_that_has_no_end_is_given_up)
 {
 	struct world world;
@@ -385,5 +398,6 @@ RUN_TESTS(UNIT_TEST(each_call_of_an_evaluator_runs_one_frame_object),
 	  UNIT_TEST(a_sub_interpreter_runs_inside_of_the_main_one),
 	  UNIT_TEST(a_thread_without_a_state_says_so_once),
 	  UNIT_TEST(a_list_of_frames_that_has_no_end_ends_with_the_depth),
+	  UNIT_TEST(a_return_address_does_not_pass_for_a_frame_of_an_interpreter),
 	  UNIT_TEST(a_list_of_threads_that_has_no_end_is_given_up),
 	  UNIT_TEST(whatever_cannot_be_read_the_machine_frames_stay))

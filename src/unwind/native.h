@@ -320,7 +320,10 @@ WALK_INLINE enum walk_end native_step(struct walk *w)
 /* Push the present frame. Non-zero: there is no room for it, and the walk is over. */
 WALK_INLINE int native_push(struct walk *w)
 {
-	if (!push(w, w->at.pc | (w->flags & WALK_call ? 0 : SAMPLE_EXACT_PC)))
+	// Any return address may stand on a stack; none passes for a frame of a runtime.
+	__u64 pc = w->flags & WALK_call ? w->at.pc & ~SAMPLE_RUNTIME : w->at.pc | SAMPLE_EXACT_PC;
+
+	if (!push(w, pc))
 		return 0;
 	w->end = END_depth;
 	return 1;
