@@ -82,6 +82,7 @@ static inline void check_sections(struct object *object)
 		if (object_addr_of_offset(object, segments[i].offset, &addr))
 			sum += (unsigned)addr;
 	}
+	(void)sum;
 	object_release(object);
 }
 

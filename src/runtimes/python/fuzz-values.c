@@ -3,10 +3,8 @@
  * Any memory of any version as values, as variables of a frame, as names of threads and as tasks.
  * The input:
  *
- *   u8 version, u8 build, u64 address, then pieces of memory: u64 address, u16 size, bytes
- *
- * What is in no piece is unreadable, or (highest bit of build) all input again and again, so that
- * every pointer leads somewhere.
+ *   u8 version, u8 build (highest bit: every pointer leads somewhere), u64 address, then pieces of
+ *   memory (fuzz-memory.h)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "runtimes/python/fuzz-memory.h"
 #include "runtimes/python/locals.h"
 #include "runtimes/python/tasks.h"
 #include "runtimes/python/thread-names.h"
@@ -26,53 +25,9 @@ static const uint16_t versions[] = {0x0207, 0x0305, 0x0306, 0x0307, 0x0308, 0x03
 
 enum {
 	HEAD = 10,
-	PIECE_HEAD = 10,
-	READS_MAX = 20000, /* of one input, in each of what is tried */
 	AROUND = 0x80,
 	ROOM = 4096,
 };
-
-struct input {
-	const uint8_t *data;
-	size_t size;
-	bool around;
-	unsigned reads;
-};
-
-/* The bytes at ADDR, SIZE of them, if one piece has them. */
-static const uint8_t *find(const struct input *input, uint64_t addr, size_t size)
-{
-	for (size_t at = HEAD; input->size - at >= PIECE_HEAD;) {
-		uint64_t start;
-		uint16_t length;
-
-		memcpy(&start, input->data + at, sizeof(start));
-		memcpy(&length, input->data + at + 8, sizeof(length));
-		at += PIECE_HEAD;
-		if (length > input->size - at)
-			return NULL;
-		if (addr >= start && addr - start <= length && size <= length - (addr - start))
-			return input->data + at + (addr - start);
-		at += length;
-	}
-	return NULL;
-}
-
-static int read_input(void *context, uint64_t addr, void *to, size_t size)
-{
-	struct input *input = context;
-	const uint8_t *found = find(input, addr, size);
-
-	if (++input->reads > READS_MAX || (!found && !input->around))
-		return -1;
-	if (found) {
-		memcpy(to, found, size);
-		return 0;
-	}
-	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = input->data[(addr + i) % input->size];
-	return 0;
-}
 
 /* What a terminal may be sent. */
 static void check_text(const char *text, size_t length)
@@ -99,7 +54,7 @@ static void print(const struct python_values *from, uint64_t addr)
 	size_t sizes[] = {8, 100, ROOM};
 
 	for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
-		struct input *input = from->memory->context;
+		struct fuzz_memory *input = from->memory->context;
 		input->reads = 0;
 		size_t length = python_value_print(from, addr, text, sizes[i]);
 		if (length >= sizes[i] || input->reads > from->limits->reads)
@@ -129,7 +84,7 @@ static void read_threads(const struct memory *memory, const struct python_offset
 		.threads_count = 1,
 		.reads_left = &reads_left,
 	};
-	struct input *input = memory->context;
+	struct fuzz_memory *input = memory->context;
 	enum python_thread_names_outcome names_outcome;
 	enum python_tasks_outcome tasks_outcome;
 	struct python_thread_names names = {0};
@@ -145,14 +100,14 @@ static void read_threads(const struct memory *memory, const struct python_offset
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = {.data = data, .size = size};
-	const struct memory memory = {.read = read_input, .context = &input};
+	struct fuzz_memory input = {.data = data, .size = size, .head = HEAD};
+	const struct memory memory = {.read = fuzz_memory_read, .context = &input};
 	struct python_values values = {.memory = &memory, .limits = &python_value_line};
 	struct python_offsets at;
 	struct python_frame frame;
 	unsigned locals = 2000;
 
-	if (size < HEAD + PIECE_HEAD)
+	if (size < HEAD + FUZZ_PIECE_HEAD)
 		return 0;
 	input.around = data[1] & AROUND;
 	if (!python_offsets_find(versions[data[0] % ARRAY_COUNT(versions)],
