@@ -142,7 +142,8 @@ static struct error *introduce(struct post_mortem *look, const struct core_threa
 	if (target_python_thread(look->dump->target, &who, &python)) {
 		to->python_id = python.id;
 		to->python_name = python.name;
-		to->state = python.holds_gil ? DUMP_gil_holder : to->state;
+		if (target_python_holds_lock(look->dump->target, &python))
+			to->state = DUMP_gil_holder;
 	}
 	if (facts->signal && from->tid == facts->signal_tid)
 		to->state = DUMP_signalled;

@@ -184,7 +184,7 @@ static struct error *describe_thread(struct seat *seat)
 	bool in_kernel =
 		to->state != DUMP_running && to->state != DUMP_ended && to->state != DUMP_stopped;
 	if (target_python_thread(seat->look->target, &seat->who, &python)) {
-		if (python.holds_gil)
+		if (target_python_holds_lock(seat->look->target, &python))
 			to->state = DUMP_gil_holder;
 		else if (waits_for_lock(seat))
 			to->state = DUMP_gil_waiter;

@@ -85,7 +85,8 @@ static bool try_object(struct target *target, uint32_t number, uint64_t bias)
 static struct error *read_names(struct target *target)
 {
 	struct target_python *python = target->python;
-	const struct memory *memory = target->options.memory;
+	// Some 40 small reads for each thread, most of them on the same pages.
+	const struct memory pages = memory_pages_memory(&target->pages), *memory = &pages;
 	uint64_t last = 0, modules;
 
 	for (size_t i = 0; i < python->threads.count; i++) {
@@ -142,12 +143,11 @@ const char *target_python_refused(const struct target *target)
 
 /* --- threads */
 
-static bool is_thread(const struct target *target, const struct python_thread *thread,
-		      const struct target_thread *who)
+static bool is_thread(const struct python_thread *thread, const struct target_thread *who)
 {
 	if (who->fs_base)
 		return thread->thread_id == who->fs_base;
-	return python_thread_is(thread, target->options.memory, who->ns_tid);
+	return python_thread_is(thread, who->ns_tid);
 }
 
 bool target_python_thread(const struct target *target, const struct target_thread *who,
@@ -159,32 +159,43 @@ bool target_python_thread(const struct target *target, const struct target_threa
 		return false;
 	for (size_t i = 0; i < python->threads.count; i++) {
 		const struct python_thread *thread = &python->threads.thread[i];
-		if (!is_thread(target, thread, who))
+		if (!is_thread(thread, who))
 			continue;
 		ret->id = thread->thread_id;
 		ret->state = thread->state;
+		ret->interpreter = thread->interpreter;
 		ret->name = python_thread_name_find(&python->thread_names, thread->thread_id);
-		ret->holds_gil = python_holder(&python->instance, target->options.memory,
-					       thread->interpreter) == thread->state;
 		return true;
 	}
 	return false;
+}
+
+bool target_python_holds_lock(const struct target *target,
+			      const struct target_python_thread *thread)
+{
+	return python_holder(&target->python->instance, target->options.memory,
+			     thread->interpreter) == thread->state;
 }
 
 bool target_python_is_lock(const struct target *target, uint64_t addr)
 {
 	const struct target_python *python = target->python;
 	const struct python_offsets *at = &python->instance.at;
-	uint64_t gil;
+	uint64_t gil, last = 0;
 
 	if (!python->attached)
 		return false;
-	for (size_t i = 0; i < python->threads.count && at->interpreter_gil != PYTHON_ABSENT; i++)
-		if (!memory_read_u64(target->options.memory,
-				     python->threads.thread[i].interpreter + at->interpreter_gil,
+	for (size_t i = 0; i < python->threads.count && at->interpreter_gil != PYTHON_ABSENT; i++) {
+		uint64_t interpreter = python->threads.thread[i].interpreter;
+		// Threads of one interpreter stand together.
+		if (interpreter == last)
+			continue;
+		last = interpreter;
+		if (!memory_read_u64(target->options.memory, interpreter + at->interpreter_gil,
 				     &gil) &&
 		    addr - gil < LOCK_BYTES)
 			return true;
+	}
 	return at->interpreter_gil == PYTHON_ABSENT && python->runtime &&
 	       addr - python->runtime <
 		       (at->version < 0x0309 ? (uint64_t)RUNTIME_BYTES_37 : RUNTIME_BYTES);

@@ -25,10 +25,11 @@ struct target {
 	struct map_set *set;          /* owned reference */
 	struct target_python *python; /* never NULL once the target is open */
 	struct namer *namer;
-	struct arena locals;    /* variables of frames */
-	struct names names;     /* texts handed out that are not the namer's */
-	uint64_t *word, *place; /* 2 * TARGET_DEPTH each, for the walk that goes on */
-	enum walk_end lacks;    /* how the last walk ended, and in which module */
+	struct arena locals;       /* variables of frames */
+	struct names names;        /* texts handed out that are not the namer's */
+	struct memory_pages pages; /* what the walk that goes on has read */
+	uint64_t *word, *place;    /* 2 * TARGET_DEPTH each, for the walk that goes on */
+	enum walk_end lacks;       /* how the last walk ended, and in which module */
 	uint32_t lacks_module;
 	unsigned refreshed; /* how often the mappings were read again */
 };

@@ -49,6 +49,7 @@ static struct error *init(struct target *target)
 	TRY(ARRAY_NEW(target->rules, UNWIND_RULES_MAX));
 	TRY(ARRAY_NEW(target->word, 2 * TARGET_DEPTH));
 	TRY(ARRAY_NEW(target->place, 2 * TARGET_DEPTH));
+	TRY(memory_pages_init(&target->pages, target->options.memory));
 	struct store_options store = {
 		.segments_max = STORE_SEGMENTS_MAX,
 		.segment = new_segment,
@@ -99,6 +100,7 @@ void target_close(struct target *target)
 		free(target->segment[i]);
 	names_deinit(&target->names);
 	arena_deinit(&target->locals);
+	memory_pages_deinit(&target->pages);
 	free(target->modules);
 	free(target->rules);
 	free(target->word);
@@ -152,12 +154,13 @@ struct error *target_walk(struct target *target, const struct thread_registers *
 	struct host_tables tables = store_tables(target->store);
 	struct host_walk walk = {
 		.tables = &tables,
-		.memory = *target->options.memory,
+		.memory = memory_pages_memory(&target->pages),
 		.words = target->word,
 		.places = target->place,
 		.walk = start_walk(target, from),
 	};
 
+	memory_pages_forget(&target->pages);
 	tables.mapping = target->set->table;
 	tables.mappings = target->set->count;
 	target_python_walk(target, &walk, &tables);

@@ -156,15 +156,19 @@ struct target_thread {
 };
 
 struct target_python_thread {
-	uint64_t id;      /* threading.get_ident(): the thread's pthread_self() and FS base */
-	uint64_t state;   /* address of its thread state */
+	uint64_t id;    /* threading.get_ident(): the thread's pthread_self() and FS base */
+	uint64_t state; /* address of its thread state */
+	uint64_t interpreter;
 	const char *name; /* NULL: threading does not know it; lives as long as the target */
-	bool holds_gil;   /* now */
 };
 
 /* False: the thread has never run Python code. */
 bool target_python_thread(const struct target *target, const struct target_thread *who,
 			  struct target_python_thread *ret);
+
+/* Does THREAD, which target_python_thread() gave, hold its interpreter's lock now? */
+bool target_python_holds_lock(const struct target *target,
+			      const struct target_python_thread *thread);
 
 /* Does a thread in a futex call on ADDR wait for the lock? False: not that is known. */
 bool target_python_is_lock(const struct target *target, uint64_t addr);

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several reads at once, and windows: what all kinds of memory have in common. */
+/* Several reads at once, windows and pages: what all kinds of memory have in common. */
 #include "proc/memory.h"
 
 #include <string.h>
 
 #include "base/array.h"
 
-enum { PAGE = 4096, PAGES_AT_ONCE = 64 };
+enum {
+	PAGE = 4096,
+	PAGES_AT_ONCE = 64,
+	PAGES_KEPT = 64, /* a stack of 20 Python functions is on some 12 */
+};
+
+struct memory_page {
+	bool held;
+	uint64_t addr;
+	uint8_t data[PAGE];
+};
 
 size_t memory_read_many(const struct memory *memory, struct memory_item *items, size_t count)
 {
@@ -111,4 +121,67 @@ static int window_read(void *context, uint64_t addr, void *to, size_t size)
 struct memory memory_window_memory(struct memory_window *window)
 {
 	return (struct memory){.read = window_read, .context = window};
+}
+
+/* --- pages */
+
+struct error *memory_pages_init(struct memory_pages *pages, const struct memory *from)
+{
+	struct memory_page *page;
+
+	TRY(ARRAY_NEW(page, PAGES_KEPT));
+	*pages = (struct memory_pages){.from = *from, .page = page};
+	return NULL;
+}
+
+void memory_pages_deinit(struct memory_pages *pages)
+{
+	free(pages->page);
+	*pages = (struct memory_pages)MEMORY_PAGES_INIT;
+}
+
+void memory_pages_forget(struct memory_pages *pages)
+{
+	for (size_t i = 0; i < PAGES_KEPT; i++)
+		pages->page[i].held = false;
+}
+
+/* The copy of the page at ADDR; NULL: it cannot be read as a whole. */
+static const struct memory_page *hold_page(struct memory_pages *pages, uint64_t addr)
+{
+	struct memory_page *page = &pages->page[addr / PAGE % PAGES_KEPT];
+
+	if (page->held && page->addr == addr)
+		return page;
+	page->addr = addr;
+	page->held = !memory_read(&pages->from, addr, page->data, PAGE);
+	return page->held ? page : NULL;
+}
+
+static int pages_read(void *context, uint64_t addr, void *to, size_t size)
+{
+	struct memory_pages *pages = context;
+	uint8_t *at = to;
+
+	// What is large is read once and is not read again.
+	if (size > PAGE || size > UINT64_MAX - addr)
+		return memory_read(&pages->from, addr, to, size);
+	while (size) {
+		size_t piece = up_to_page_end(addr, size), skip = addr & (PAGE - 1);
+		const struct memory_page *page = hold_page(pages, addr - skip);
+		// A core file may hold a part of a page.
+		if (!page && memory_read(&pages->from, addr, at, piece))
+			return -1;
+		if (page)
+			memcpy(at, page->data + skip, piece);
+		at += piece;
+		addr += piece;
+		size -= piece;
+	}
+	return 0;
+}
+
+struct memory memory_pages_memory(struct memory_pages *pages)
+{
+	return (struct memory){.read = pages_read, .context = pages};
 }

@@ -88,3 +88,28 @@ size_t memory_window_fill(struct memory_window *window, uint64_t addr, size_t si
  * all others by the memory below.
  */
 struct memory memory_window_memory(struct memory_window *window);
+
+/*
+ * Copies of whole pages, each made when something on it is first read: a walk follows pointers from
+ * one small thing to the next, and many of them lie together. What is read is what was there at
+ * that moment, until it is forgotten.
+ */
+struct memory_pages {
+	struct memory from;
+	struct memory_page *page; /* owned */
+};
+
+#define MEMORY_PAGES_INIT                                                                          \
+	{                                                                                          \
+		0                                                                                  \
+	}
+
+/* No copies yet of what is in FROM. */
+struct error *memory_pages_init(struct memory_pages *pages, const struct memory *from);
+void memory_pages_deinit(struct memory_pages *pages);
+
+/* Read everything anew from now on. */
+void memory_pages_forget(struct memory_pages *pages);
+
+/* Memory through PAGES, which is borrowed. */
+struct memory memory_pages_memory(struct memory_pages *pages);

@@ -43,11 +43,12 @@ enum python_attach python_attach(const struct python_object *object, uint64_t bi
 
 /* A thread that has run Python code and has not ended. */
 struct python_thread {
-	uint64_t state, interpreter; /* addresses */
-	int64_t interpreter_id;      /* 0: the main one; up to 3.6 the place in the list */
-	uint64_t thread_id;          /* pthread_self() */
-	uint64_t native_id;          /* kernel's, in the process's PID namespace; 0: not known */
-	uint64_t frame;              /* address of the innermost frame; 0: runs no Python code */
+	uint64_t state, interpreter;  /* addresses */
+	int64_t interpreter_id;       /* 0: the main one; up to 3.6 the place in the list */
+	uint64_t thread_id;           /* pthread_self() */
+	uint64_t native_id;           /* kernel's, in the process's PID namespace; 0: not known */
+	uint32_t glibc_tid, musl_tid; /* else what stands where libc would keep it */
+	uint64_t frame;               /* address of the innermost frame; 0: runs no Python code */
 	bool holds_gil;
 };
 
@@ -68,8 +69,7 @@ void python_threads_deinit(struct python_threads *threads);
  * Is THREAD the one that its own PID namespace numbers NS_TID? Up to 3.10 that is looked up where
  * libc keeps it.
  */
-bool python_thread_is(const struct python_thread *thread, const struct memory *memory,
-		      pid_t ns_tid);
+bool python_thread_is(const struct python_thread *thread, pid_t ns_tid);
 
 /* All thread states, as far as they can be read. A failure is one of ours: no memory left. */
 struct error *python_threads(const struct python_instance *instance, const struct memory *memory,

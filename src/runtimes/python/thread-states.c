@@ -44,6 +44,14 @@ static uint64_t member(const struct state *state, uint32_t offset)
 	return value;
 }
 
+/* 0: not readable. */
+static uint32_t number_at(const struct memory *memory, uint64_t addr)
+{
+	uint32_t number;
+
+	return memory_read_u32(memory, addr, &number) ? 0 : number;
+}
+
 /* Add the thread state at ADDR. RET_NEXT: the next one's address, 0 if it is not one. */
 static struct error *add_thread(const struct python_instance *instance, const struct memory *memory,
 				const struct python_thread *model, struct python_threads *threads,
@@ -61,6 +69,10 @@ static struct error *add_thread(const struct python_instance *instance, const st
 		return NULL;
 	thread.thread_id = member(&state, at->thread_id);
 	thread.native_id = member(&state, at->thread_native_id);
+	if (!thread.native_id) {
+		thread.glibc_tid = number_at(memory, thread.thread_id + GLIBC_TID);
+		thread.musl_tid = number_at(memory, thread.thread_id + MUSL_TID);
+	}
 	thread.frame = member(&state, at->thread_frame);
 	if (thread.frame && at->cframe_frame != PYTHON_ABSENT &&
 	    memory_read_u64(memory, thread.frame + at->cframe_frame, &thread.frame))
@@ -128,19 +140,13 @@ struct error *python_threads(const struct python_instance *instance, const struc
 	return NULL;
 }
 
-static bool is_number_at(const struct memory *memory, uint64_t addr, pid_t ns_tid)
+bool python_thread_is(const struct python_thread *thread, pid_t ns_tid)
 {
-	uint32_t number;
+	uint32_t number = (uint32_t)ns_tid;
 
-	return !memory_read_u32(memory, addr, &number) && number == (uint32_t)ns_tid;
-}
-
-bool python_thread_is(const struct python_thread *thread, const struct memory *memory, pid_t ns_tid)
-{
 	if (thread->native_id)
-		return thread->native_id == (uint64_t)ns_tid;
-	return is_number_at(memory, thread->thread_id + GLIBC_TID, ns_tid) ||
-	       is_number_at(memory, thread->thread_id + MUSL_TID, ns_tid);
+		return thread->native_id == number;
+	return number && (number == thread->glibc_tid || number == thread->musl_tid);
 }
 
 void python_threads_deinit(struct python_threads *threads)
