@@ -517,6 +517,18 @@ static struct error *extend(struct rows_pieces *pieces, struct rows_piece *piece
 	return NULL;
 }
 
+/* The rule while INSN runs, STATE being what is before it. */
+static struct unwind_rule rule_in(const struct scan_state *state, const struct insn *insn)
+{
+	struct scan_state during = *state;
+
+	// A frame whose call has not come back is looked up in the call itself: what registers
+	// held before it is gone.
+	if (insn->kind == INSN_call)
+		(void)scan_state_apply(&during, insn);
+	return scan_state_rule(&during);
+}
+
 /* The rules of all instructions that were reached; the others but padding stay without. */
 static struct error *emit(const struct scanner *s, struct rows_pieces *pieces)
 {
@@ -529,7 +541,7 @@ static struct error *emit(const struct scanner *s, struct rows_pieces *pieces)
 		if (s->at[offset] || insn.kind != INSN_padding) {
 			struct unwind_rule rule = rows_unknown;
 			if (s->at[offset])
-				rule = scan_state_rule(&s->states[s->at[offset]]);
+				rule = rule_in(&s->states[s->at[offset]], &insn);
 			TRY(extend(pieces, &piece, addr, addr + insn.length, &rule));
 		}
 		offset += insn.length;

@@ -5,6 +5,7 @@
  */
 #include "object/scan.h"
 
+#include <elf.h>
 #include <fcntl.h>
 
 #include "object/arch.h"
@@ -155,6 +156,34 @@ TEST(scanned_rules_are_those_that_the_compiler_states)
 		SKIP("none of the libraries is here");
 }
 
+/* As musl's clone(): the child has no caller, not even while it calls. */
+TEST(a_call_loses_a_return_address_that_is_in_a_register)
+{
+	static const uint8_t code[] = {
+		0x5f,                   // pop %rdi
+		0x90,                   // nop
+		0x41, 0xff, 0xd1,       // call *%r9
+		0x89, 0xc7, 0x0f, 0x0b, // mov %eax,%edi; ud2
+	};
+	static const uint64_t start = 0x1000, nop = 0x1001, call = 0x1002;
+	_cleanup_scanner_ struct scanner *scanner = NULL;
+	_cleanup_(rows_pieces_deinit) struct rows_pieces pieces = ROWS_PIECES_INIT;
+	struct scan_function function = {.code = bytes_over(code, sizeof(code), "code"),
+					 .addr = start,
+					 .start = scan_state_at_entry()};
+	struct scan_result result;
+
+	ASSERT_OK(scanner_new(arch_find(EM_X86_64)->decode, &scanner));
+	ASSERT_OK(scan_function(scanner, &function, &pieces, &result));
+	ASSERT_TRUE(result.understood);
+	ASSERT_EQ(pieces.count, 3);
+	ASSERT_EQ(pieces.piece[0].rule.ra, UNWIND_RA_cfa);
+	ASSERT_EQ(pieces.piece[1].start, nop);
+	ASSERT_EQ(pieces.piece[1].rule.ra, UNWIND_RA_reg);
+	ASSERT_EQ(pieces.piece[2].start, call);
+	ASSERT_EQ(pieces.piece[2].rule.cfa, UNWIND_CFA_root);
+}
+
 TEST(scanned_rules_of_a_file_named_in_the_environment)
 {
 	const char *named = getenv("CAIRN_TEST_ELF");
@@ -167,4 +196,5 @@ TEST(scanned_rules_of_a_file_named_in_the_environment)
 }
 
 RUN_TESTS(UNIT_TEST(scanned_rules_are_those_that_the_compiler_states),
+	  UNIT_TEST(a_call_loses_a_return_address_that_is_in_a_register),
 	  UNIT_TEST(scanned_rules_of_a_file_named_in_the_environment))
