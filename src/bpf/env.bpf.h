@@ -67,6 +67,12 @@ WALK_INLINE __u64 env_thread_state(const struct walk *w)
 	return state ? *state : 0;
 }
 
+/* It is from an earlier sample. */
+WALK_INLINE int env_state_is_innermost(const struct walk *w)
+{
+	return 0;
+}
+
 WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
 {
 	struct thread_key key = {.pid = bpf_get_current_pid_tgid() >> 32, .fs_base = w->fs_base};

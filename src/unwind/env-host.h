@@ -37,7 +37,7 @@ struct host_walk {
 	/* Room for as many: next to the first word of a runtime's frame the frame's address. May be
 	 * NULL; borrowed. */
 	uint64_t *places;
-	uint64_t thread_state; /* of CPython; 0: not known, it is looked for */
+	uint64_t thread_state; /* of CPython, the first it has; 0: not known, it is looked for */
 };
 
 static inline struct host_walk *host_of(const struct walk *w)
@@ -97,6 +97,12 @@ WALK_INLINE const struct python_layout *env_layout(const struct walk *w, __u32 n
 WALK_INLINE __u64 env_thread_state(const struct walk *w)
 {
 	return host_of(w)->thread_state;
+}
+
+/* Whoever knows it has read the lists just now. */
+WALK_INLINE int env_state_is_innermost(const struct walk *w)
+{
+	return 1;
 }
 
 /* The host walks a thread once. */

@@ -12,6 +12,7 @@
  *   env_python(w)               what the process's CPython is; NULL: no such
  *   env_layout(w, number)       a layout of CPython; NULL: no such
  *   env_thread_state(w)         where the thread's state was found before; 0: not known
+ *   env_state_is_innermost(w)   non-zero: of all states that the thread has now it is the first
  *   env_keep_state(w, address)  where it is
  *   push(w, pc)                 one more machine frame; non-zero: the buffer is full
  *   push_runtime(w, head, rest, at)  one more frame of a runtime, two words (abi/sample.h); AT is

@@ -121,21 +121,31 @@ WALK_INLINE int python_look(struct walk *w, const struct python_process *process
 		return -1;
 	if (id != w->fs_base)
 		return read_user(w, &at->state, at->state + layout->thread_next);
-	env_keep_state(w, at->state);
+	// One inside of the other: the second is not where the next walk begins.
+	if (!at->found)
+		env_keep_state(w, at->state);
 	w->phase = WALK_python;
 	return python_begin(w, process, layout);
 }
 
-/* The state that this thread had in an earlier sample, if it still has it. */
-WALK_INLINE void python_recall(struct walk *w, const struct python_layout *layout)
+/*
+ * The state that this thread had in an earlier sample, if it still has it. Not if there is a newer
+ * interpreter, where the thread may be by now: it stands first in the list.
+ */
+WALK_INLINE void python_recall(struct walk *w, const struct python_process *process,
+			       const struct python_layout *layout)
 {
 	struct python_walk *at = &w->python;
-	__u64 state = env_thread_state(w), id;
+	__u64 state = env_thread_state(w), id, first = 0;
 
 	if (!state || read_user(w, &id, state + layout->thread_id) || id != w->fs_base ||
+	    read_user(w, &first, process->interpreters) ||
 	    read_user(w, &at->interpreter, state + layout->thread_interpreter))
 		return;
-	at->state = state;
+	if (at->interpreter == first || env_state_is_innermost(w))
+		at->state = state;
+	else
+		at->interpreter = 0;
 }
 
 /* The evaluator's C frame takes from LOW to HIGH: push the frames that it runs. */
@@ -161,7 +171,7 @@ WALK_INLINE void python_find_thread(struct walk *w)
 		return;
 	}
 	if (!w->python.looked)
-		python_recall(w, layout);
+		python_recall(w, process, layout);
 	if (python_look(w, process, layout))
 		python_lose(w, PYTHON_LOST_memory);
 	w->python.first_frame = w->python.frame;
