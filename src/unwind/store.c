@@ -125,8 +125,11 @@ static struct error *add_segment(struct store *store)
 {
 	struct unwind_segment *segment;
 
-	TRY(store->options.segment(store->options.context, store->segments, &segment));
-	store->segment[store->segments] = segment;
+	// It may be there since the last time, when there was no memory for the list.
+	if (!store->segment[store->segments]) {
+		TRY(store->options.segment(store->options.context, store->segments, &segment));
+		store->segment[store->segments] = segment;
+	}
 	struct range all = {.start = store->segments << UNWIND_SEGMENT_BITS,
 			    .count = UNWIND_SEGMENT_WORDS};
 	TRY(ranges_add(&store->free, all));
