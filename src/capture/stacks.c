@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtimes/python/attach.h"
 #include "runtimes/python/neighbours.h"
 
 enum {
@@ -309,6 +310,37 @@ static struct error *find_owner(struct stacks *stacks, const struct sample *samp
 	return profile_process(stacks->profile, &process, ret);
 }
 
+/* How many words are of the stack that runs: a greenlet's ends where its library began it. */
+static size_t own_words(const struct builder *builder)
+{
+	const struct stacks *stacks = builder->stacks;
+	const struct objects *objects = stacks->options.walks.objects;
+
+	for (size_t i = 0; i < stacks->user_words; i += frame_words(stacks->user[i])) {
+		uint64_t word = stacks->user[i];
+		if (frame_words(word) == 2)
+			continue;
+		uint64_t pc = (word & ~SAMPLE_EXACT_PC) - !(word & SAMPLE_EXACT_PC);
+		struct code code = process_code(builder->process, pc);
+		if (code.kind == CODE_object &&
+		    python_switches_stacks(objects_path(objects, code.object)))
+			return i;
+	}
+	return stacks->user_words;
+}
+
+/* Python frames of a whole stack beside the calls of the evaluator that run them. */
+static void deal_frames(const struct builder *builder)
+{
+	const struct python_instance *instance;
+
+	if (!builder->python || !builder->process)
+		return;
+	instance = python_image_instance(builder->python);
+	if (instance->layout.frames == PYTHON_FRAMES_objects)
+		python_deal_frames(&instance->process, builder->stacks->user, own_words(builder));
+}
+
 /* The stack of BUILDER's sample, whose user part is in stacks->user. */
 static struct error *build_stack(struct builder *builder, enum walk_end end)
 {
@@ -316,6 +348,8 @@ static struct error *build_stack(struct builder *builder, enum walk_end end)
 	if (!walk_end_whole(end)) {
 		struct frame cut = {.kind = KIND_cut, .offset = end};
 		TRY(push_frame(builder, &cut));
+	} else {
+		deal_frames(builder);
 	}
 	TRY(push_user(builder));
 	return push_kernel(builder);

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "capture/target-state.h"
 #include "runtimes/python/locals.h"
+#include "runtimes/python/neighbours.h"
 #include "runtimes/python/tasks.h"
 #include "runtimes/python/values.h"
 
@@ -215,6 +216,31 @@ void target_python_walk(const struct target *target, struct host_walk *walk,
 	for (size_t i = 0; i < python->threads.count && !walk->thread_state; i++)
 		if (python->threads.thread[i].thread_id == walk->walk.fs_base)
 			walk->thread_state = python->threads.thread[i].state;
+}
+
+/* How many words are of the stack that runs: a greenlet's ends where its library began it. */
+static size_t own_words(const struct target *target, const struct target_stack *stack)
+{
+	for (size_t i = 0; i < stack->words; i += target_frame_words(stack->word[i])) {
+		uint64_t word = stack->word[i];
+		if (target_frame_words(word) == 2)
+			continue;
+		uint64_t pc = (word & ~SAMPLE_EXACT_PC) - !(word & SAMPLE_EXACT_PC);
+		struct code code = map_set_code(target->set, pc);
+		if (code.kind == CODE_object &&
+		    python_switches_stacks(objects_path(target->sets.objects, code.object)))
+			return i;
+	}
+	return stack->words;
+}
+
+void target_python_deal(const struct target *target, struct target_stack *stack)
+{
+	const struct python_instance *instance = &target->python->instance;
+
+	if (target->python->attached && instance->layout.frames == PYTHON_FRAMES_objects &&
+	    walk_end_whole(stack->end))
+		python_deal_frames(&instance->process, stack->word, own_words(target, stack));
 }
 
 bool target_in_interpreter(const struct target *target, uint32_t object)

@@ -42,6 +42,9 @@ void target_python_free(struct target_python *python);
 void target_python_walk(const struct target *target, struct host_walk *walk,
 			struct host_tables *tables);
 
+/* Put the words of frames of CPython beside the calls that run them: python_deal_frames(). */
+void target_python_deal(const struct target *target, struct target_stack *stack);
+
 /* Does object number OBJECT hold the evaluator? */
 bool target_in_interpreter(const struct target *target, uint32_t object);
 

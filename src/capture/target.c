@@ -127,7 +127,16 @@ static struct error *keep_stack(const struct target *target, const struct walk *
 	TRY(ARRAY_NEW(stack.word, stack.words + 1));
 	TRY(ARRAY_NEW(stack.place, stack.words + 1));
 	memcpy(stack.word, target->word, stack.words * sizeof(*stack.word));
-	memcpy(stack.place, target->place, stack.words * sizeof(*stack.place));
+	target_python_deal(target, &stack);
+	// Places go with their frames, which may stand elsewhere now, in the same order.
+	for (size_t i = 0, from = 0; i < stack.words; i += target_frame_words(stack.word[i])) {
+		if (target_frame_words(stack.word[i]) != 2)
+			continue;
+		while (target_frame_words(target->word[from]) != 2)
+			from++;
+		stack.place[i] = target->place[from];
+		from += 2;
+	}
 	target_stack_deinit(ret);
 	*ret = take_struct(stack);
 	return NULL;

@@ -6,6 +6,9 @@
 #include "abi/sample.h"
 #include "base/str.h"
 
+/* What the evaluator calls when its frame is not linked: _Py_CheckFunctionResult() and the like. */
+enum { INNER_MAX = 2 };
+
 bool python_starts_in(const char *path)
 {
 	static const char *const names[] = {"libc.so",  "libc-2.", "libpthread",
@@ -17,6 +20,13 @@ bool python_starts_in(const char *path)
 		if (str_starts(name, names[i]))
 			return true;
 	return false;
+}
+
+bool python_switches_stacks(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strstr(slash ? slash : path, "greenlet") != NULL;
 }
 
 /*
@@ -62,43 +72,48 @@ static bool evaluates(const struct python_process *process, uint64_t word)
 	return false;
 }
 
-void python_deal_frames(const struct python_process *process, uint64_t *words, size_t count)
+/* Has the innermost call of the evaluator no frame? */
+static bool lacks_frame(const struct python_process *process, const uint64_t *words, size_t count)
 {
-	size_t calls = 0, frames = 0, i, to;
+	size_t calls = 0, frames = 0, inner = 0;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!sample_is_runtime(words[i])) {
 			calls += evaluates(process, words[i]);
+			inner += !calls;
 			continue;
 		}
 		// A word that says that there are no frames stays where it is.
 		if (!(words[i] & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1)))
-			return;
+			return false;
 		frames++;
 		i++;
 	}
-	if (!frames || calls <= frames)
+	return frames && calls == frames + 1 && inner <= INNER_MAX;
+}
+
+void python_deal_frames(const struct python_process *process, uint64_t *words, size_t count)
+{
+	uint64_t frame[2] = {0}; /* that looks for the next call outwards */
+	size_t to = 0;
+
+	if (!lacks_frame(process, words, count))
 		return;
-	// From the root: each frame moves outwards to the last call that has none, past the machine
-	// frames between.
-	for (size_t left = calls - frames; left; left--) {
-		uint64_t frame[2] = {0};
-		for (i = 0, to = 0; i < count; i++) {
-			uint64_t word = words[i];
-			if (sample_is_runtime(word)) {
-				uint64_t next[2] = {word, words[++i]};
-				memcpy(&words[to], frame, frame[0] ? sizeof(frame) : 0);
-				to += frame[0] ? 2 : 0;
-				memcpy(frame, next, sizeof(frame));
-				continue;
-			}
-			words[to++] = word;
-			if (frame[0] && !sample_is_runtime(i + 1 < count ? words[i + 1] : 0) &&
-			    evaluates(process, word)) {
-				words[to++] = frame[0];
-				words[to++] = frame[1];
-				frame[0] = 0;
-			}
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word = words[i];
+		if (sample_is_runtime(word)) {
+			uint64_t next[2] = {word, words[++i]};
+			memcpy(&words[to], frame, frame[0] ? sizeof(frame) : 0);
+			to += frame[0] ? 2 : 0;
+			memcpy(frame, next, sizeof(frame));
+			continue;
+		}
+		words[to++] = word;
+		if (frame[0] && !sample_is_runtime(i + 1 < count ? words[i + 1] : 0) &&
+		    evaluates(process, word)) {
+			words[to++] = frame[0];
+			words[to++] = frame[1];
+			frame[0] = 0;
 		}
 	}
 }

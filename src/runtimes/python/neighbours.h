@@ -26,11 +26,14 @@ void python_hide_interpreter(struct python_neighbour *frame, size_t count);
 /* Is PATH a C library's, or the dynamic loader's? */
 bool python_starts_in(const char *path);
 
+/* Is PATH a library that runs several stacks of calls in one thread? */
+bool python_switches_stacks(const char *path);
+
 /*
  * Up to 3.10 nothing on the C stack tells which call of the evaluator runs which frame: frames are
  * dealt out from the leaf on. A thread that was caught in a call that had not linked its frame yet,
- * or had unlinked it, has fewer frames than calls: the innermost call has none, and each frame
+ * or had unlinked it, has one frame less than calls: the innermost call has none, and each frame
  * belongs one call further out. Put it right in WORDS (abi/sample.h, leaf first) of a stack that is
- * whole.
+ * whole, up to where a library that python_switches_stacks() began it.
  */
 void python_deal_frames(const struct python_process *process, uint64_t *words, size_t count);

@@ -112,7 +112,21 @@ TEST(a_call_that_has_linked_no_frame_gets_none)
 {
 	check_dealt("e1nen", "ene1n");
 	check_dealt("e1ne2e3nnenn", "ene1e2nne3nn");
-	check_dealt("e1enen", "eene1n");
+	check_dealt("nne1nen", "nnene1n");
+}
+
+TEST(stacks_that_lack_a_frame_elsewhere_stay_as_they_are)
+{
+	check_dealt("e1enen", "e1enen");
+	check_dealt("nnne1nen", "nnne1nen");
+	check_dealt("en", "en");
+}
+
+TEST(greenlets_are_told_by_their_library)
+{
+	ASSERT_TRUE(python_switches_stacks("/v/greenlet/_greenlet.cpython-38-x86_64-linux-gnu.so"));
+	ASSERT_TRUE(python_switches_stacks("greenlet.so"));
+	ASSERT_FALSE(python_switches_stacks("/srv/greenlet/libpython3.8.so"));
 }
 
 TEST(where_no_frames_were_read_nothing_is_dealt)
@@ -129,4 +143,6 @@ RUN_TESTS(UNIT_TEST(a_stack_without_python_frames_stays_as_it_is),
 	  UNIT_TEST(c_libraries_are_told_by_their_names),
 	  UNIT_TEST(as_many_frames_as_calls_stay_where_they_are),
 	  UNIT_TEST(a_call_that_has_linked_no_frame_gets_none),
+	  UNIT_TEST(stacks_that_lack_a_frame_elsewhere_stay_as_they_are),
+	  UNIT_TEST(greenlets_are_told_by_their_library),
 	  UNIT_TEST(where_no_frames_were_read_nothing_is_dealt))
