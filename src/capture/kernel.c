@@ -14,8 +14,6 @@
 
 enum {
 	CPUS_MAX_SAMPLED = 4096,
-	RECORD_MAX_BYTES = sizeof(struct sample) + 8 * (SAMPLE_KERNEL_FRAMES + SAMPLE_USER_FRAMES) +
-			   SAMPLE_COPY_BYTES + 4096,
 };
 
 struct attachment {
