@@ -500,7 +500,7 @@ static struct error *sampler_settle(void *source)
 	return drain(sampler, sampler->started ? clock_monotonic_ns() - SETTLE_NS : UINT64_MAX);
 }
 
-static struct error *sampler_end_session(void *source)
+static struct error *sampler_end_session(void *source, struct profile *profile)
 {
 	struct sampler *sampler = source;
 	struct counters *counters = sampler->parts.counters;

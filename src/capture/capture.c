@@ -119,20 +119,22 @@ static struct error *open_with(const struct capture_options *options, const stru
 	return NULL;
 }
 
-/* The best that works. If none does, the failure is the best one's. */
+/* The best that works. If none does, the failure says why, of each. */
 static struct error *open_best(const struct capture_options *options, struct capture **ret)
 {
 	const struct capture_row *row = capture_row_at(0);
-	_cleanup_error_ struct error *first = open_with(options, row, ret);
+	_cleanup_error_ struct error *why = open_with(options, row, ret);
 
-	for (size_t i = 1; first && (row = capture_row_at(i)); i++) {
-		struct error *err = open_with(options, row, ret);
-		bool opened = !err;
-		error_free(err); // what stands in the way of the best one is what to do about
-		if (opened)
-			return str_copy(&(*ret)->instead, error_text(first));
+	for (size_t i = 1; why && (row = capture_row_at(i)); i++) {
+		_cleanup_error_ struct error *err = open_with(options, row, ret);
+		if (!err)
+			return str_copy(&(*ret)->instead, error_text(why));
+		struct error *both =
+			error_new("%s; instead of it: %s", error_text(why), error_text(err));
+		error_free(why); // its text is in the new one
+		why = both;
 	}
-	return take(first);
+	return take(why);
 }
 
 struct error *capture_open(const struct capture_options *options, struct capture **ret)
@@ -214,7 +216,7 @@ static struct error *add_note(struct profile *profile, const char *format, uint6
 	return profile_string(profile, text, (size_t)length, &facts->notes[facts->note_count++]);
 }
 
-static struct error *add_text_note(struct profile *profile, const char *text)
+struct error *capture_note(struct profile *profile, const char *text)
 {
 	struct session_facts *facts = profile_facts(profile);
 
@@ -231,7 +233,7 @@ static struct error *add_python_notes(const struct capture *capture, struct prof
 	TRY(add_note(profile, "%lu processes run a CPython that could not be looked into",
 		     value[COUNTER_pythons_refused]));
 	if (refusal)
-		TRY(add_text_note(profile, refusal));
+		TRY(capture_note(profile, refusal));
 	TRY(add_note(profile,
 		     "%lu processes that run CPython did not fit into their table; their Python "
 		     "frames are missing",
@@ -266,6 +268,8 @@ static struct error *add_notes(const struct capture *capture, struct profile *pr
 	TRY(add_note(profile, "%lu looks at waiting threads came too late and were left out",
 		     value[COUNTER_wall_late]));
 	TRY(add_python_notes(capture, profile));
+	if (capture_lacks(capture))
+		TRY(capture_note(profile, capture_lacks(capture)));
 	return add_note(
 		profile,
 		"the unwind rows of %lu objects were evicted to stay inside the memory budget",
@@ -332,7 +336,7 @@ struct error *capture_end_session(struct capture *capture, struct profile **ret)
 	TRY(stacks_take(capture->stacks, &numbers, &totals));
 	counters_merge(&capture->counters, &profile_facts_const(numbers)->counters);
 	TRY(naming_run(&naming, numbers, capture->objects, &profile));
-	TRY(source->end_session(capture->source));
+	TRY(source->end_session(capture->source, profile));
 	profile_facts(profile)->start_realtime_ns = start_ns;
 	profile_facts(profile)->end_realtime_ns = capture->session_start_ns;
 	TRY(fill_facts(capture, &totals, profile));

@@ -54,8 +54,11 @@ struct source {
 	struct error *(*settle)(void *source);
 	/* Called now and then while names are looked up. NULL: nothing to do. */
 	struct error *(*pulse)(void *context);
-	/* The stacks' session is over; add to the counters what was lost of it. */
-	struct error *(*end_session)(void *source);
+	/*
+	 * The stacks' session is over: add to the counters what was lost of it, and to PROFILE
+	 * notes of what only the source knows.
+	 */
+	struct error *(*end_session)(void *source, struct profile *profile);
 };
 
 struct capture_row {
@@ -64,6 +67,9 @@ struct capture_row {
 	const char *help;
 	const struct source *source;
 };
+
+/* Add a sentence for the reader of PROFILE. */
+struct error *capture_note(struct profile *profile, const char *text);
 
 /* The row at INDEX, best first; NULL behind the last. */
 const struct capture_row *capture_row_at(size_t index);

@@ -210,7 +210,8 @@ static struct error *name_frames(struct naming *naming, const struct naming_opti
 	qsort(turns, count, sizeof(*turns), by_object);
 	for (size_t i = 0; i < count; i++) {
 		TRY(name_frame(naming, turns[i].id));
-		if (i % FRAMES_PER_PULSE == 0 || (i && turns[i].object != turns[i - 1].object))
+		bool due = i % FRAMES_PER_PULSE == 0 || turns[i].object != turns[i - 1].object;
+		if (due && options->pulse)
 			TRY(options->pulse(options->context));
 	}
 	return NULL;

@@ -8,7 +8,10 @@
 
 struct naming_options {
 	bool lines, debuginfod;
-	/* Called now and then: naming takes long, and whoever asked may have other things to do. */
+	/*
+	 * Called now and then: naming takes long, and whoever asked may have other things to do.
+	 * NULL: they have not.
+	 */
 	struct error *(*pulse)(void *context);
 	void *context;
 };

@@ -37,8 +37,9 @@ const struct option_row options_sampling[] = {
 	 .at = offsetof(struct sampling_args, capture),
 	 .choice = capture_at,
 	 .fallback_text = CAPTURE_AUTO,
-	 .help = "how samples are taken: auto takes bpf, programs in the kernel, where that is "
-		 "allowed"},
+	 .help = "how samples are taken: bpf, by programs in the kernel; poll, by looks at the "
+		 "processes that one may trace, from outside; auto takes bpf where that works, "
+		 "and says so where it does not"},
 	{.name = "depth",
 	 .kind = OPTION_UINT,
 	 .at = offsetof(struct sampling_args, depth),

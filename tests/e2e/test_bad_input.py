@@ -168,7 +168,8 @@ def test_what_cannot_be_sampled_is_named(cairn, as_root, tmp_path, words, status
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("command", [["record", "-a", "-d", "1"], ["agent", "-d", "1"]])
+@pytest.mark.parametrize("command", [["record", "-a", "-d", "1", "--capture", "bpf"],
+                                     ["agent", "-d", "1", "--capture", "bpf"]])
 def test_without_privileges_it_says_what_is_missing(cairn_for_all, as_nobody, tmp_path_factory, command):
     folder = tmp_path_factory.mktemp("nobody")
     os.chown(folder, NOBODY, NOBODY)
