@@ -131,8 +131,10 @@ struct error *namer_object(struct namer *namer, const struct namer_place *place,
 	_cleanup_free_ char *text = NULL;
 
 	TRY(symbols_of(namer, place->object, &from));
-	if (from)
+	if (from) {
+		symbol_object_set_lines(from, !place->plain);
 		return symbolize_object(from, place->addr, place->call, ret, ret_count);
+	}
 	TRY(str_format(&text, "(%s)", objects_path(namer->options.objects, place->object)));
 	TRY(names_add(&namer->names, text, strlen(text), &symbol.function));
 	ret[0] = symbol;

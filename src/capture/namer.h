@@ -38,7 +38,8 @@ void namer_trim(struct namer *namer);
 struct namer_place {
 	uint32_t object; /* number */
 	uint64_t addr;
-	bool call; /* ADDR is behind a call */
+	bool call;  /* ADDR is behind a call */
+	bool plain; /* a name is enough: neither a source line nor inlined calls */
 };
 
 /*

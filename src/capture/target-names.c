@@ -49,7 +49,7 @@ static struct error *add_symbol(struct target_frames *frames, const struct symbo
 struct place {
 	size_t word;
 	uint64_t pc;
-	bool call;
+	bool call, plain;
 	struct code code;
 };
 
@@ -58,7 +58,7 @@ static struct error *name_machine(struct target *target, const struct place *at,
 {
 	struct symbol symbol[SYMBOLS_MAX] = {{.kind = KIND_native, .function = "[unknown code]"}};
 	struct objects *objects = target->sets.objects;
-	struct namer_place place = {at->code.object, at->code.addr + at->call, at->call};
+	struct namer_place place = {at->code.object, at->code.addr + at->call, at->call, at->plain};
 	const char *object = NULL;
 	size_t count = 1;
 
@@ -108,7 +108,7 @@ static struct error *name_python(struct target *target, const struct target_stac
 
 /* Where each frame of STACK is, and what it is beside frames of Python. */
 static size_t find_places(const struct target *target, const struct target_stack *stack,
-			  struct place *place, struct python_neighbour *neighbour)
+			  bool native, struct place *place, struct python_neighbour *neighbour)
 {
 	size_t count = 0;
 
@@ -124,6 +124,11 @@ static size_t find_places(const struct target *target, const struct target_stack
 			const char *path = objects_path(target->sets.objects, at.code.object);
 			is.interpreter = target_in_interpreter(target, at.code.object);
 			is.start = python_starts_in(path);
+			// Who looks at a Python program does not read the C code below it, unless
+			// he asks for it: debug information of an interpreter and a C library is 40
+			// MB to read.
+			at.plain = !native && target_runs_python(target) &&
+				   (is.interpreter || is.start);
 		}
 		place[count] = at;
 		neighbour[count++] = is;
@@ -141,7 +146,7 @@ struct error *target_name(struct target *target, const struct target_stack *stac
 
 	TRY(ARRAY_NEW(place, stack->words + 1));
 	TRY(ARRAY_NEW(neighbour, stack->words + 1));
-	size_t count = find_places(target, stack, place, neighbour);
+	size_t count = find_places(target, stack, native, place, neighbour);
 	if (!native)
 		python_hide_interpreter(neighbour, count);
 	for (size_t i = 0; i < count; i++) {

@@ -243,6 +243,11 @@ void target_python_deal(const struct target *target, struct target_stack *stack)
 		python_deal_frames(&instance->process, stack->word, own_words(target, stack));
 }
 
+bool target_runs_python(const struct target *target)
+{
+	return target->python->attached;
+}
+
 bool target_in_interpreter(const struct target *target, uint32_t object)
 {
 	return target->python->attached && object == target->python->object;

@@ -45,6 +45,9 @@ void target_python_walk(const struct target *target, struct host_walk *walk,
 /* Put the words of frames of CPython beside the calls that run them: python_deal_frames(). */
 void target_python_deal(const struct target *target, struct target_stack *stack);
 
+/* Is there a CPython that can be read? */
+bool target_runs_python(const struct target *target);
+
 /* Does object number OBJECT hold the evaluator? */
 bool target_in_interpreter(const struct target *target, uint32_t object);
 

@@ -23,6 +23,7 @@ struct symbol_object {
 	char *path;
 	uint32_t pid;
 	uint64_t used; /* symbolizer->clock of the last use */
+	bool no_lines; /* its lines are not wanted */
 
 	bool loaded;
 	struct symtab symtab;
@@ -61,6 +62,11 @@ struct error *symbolizer_object(struct symbolizer *symbolizer, struct object *ob
 	symbolizer->object[symbolizer->object_count++] = made;
 	*ret = made;
 	return NULL;
+}
+
+void symbol_object_set_lines(struct symbol_object *object, bool wanted)
+{
+	object->no_lines = !wanted;
 }
 
 void symbol_object_drop(struct symbol_object *object)
@@ -387,5 +393,5 @@ struct error *symbolize_object(struct symbol_object *object, uint64_t addr, bool
 	}
 	ret[0] = symbol;
 	*ret_count = 1;
-	return add_lines(object, addr, ret, ret_count);
+	return object->no_lines ? NULL : add_lines(object, addr, ret, ret_count);
 }

@@ -94,6 +94,10 @@ struct symbol_place {
 struct error *symbolizer_object(struct symbolizer *symbolizer, struct object *object,
 				const struct symbol_place *place, struct symbol_object **ret);
 
+/* Source lines and inlined calls of OBJECT from now on, if the symbolizer's options have them. They
+ * are wanted unless told otherwise. */
+void symbol_object_set_lines(struct symbol_object *object, bool wanted);
+
 /* OBJECT is about to be freed: forget it. symbolizer_free() does it for all that are left. */
 void symbol_object_free(struct symbol_object *object);
 

@@ -391,3 +391,14 @@ def test_frames_of_the_interpreter_are_shown_when_asked_for(cairn, python):
     kinds = [[frame["function"] for frame in thread["frames"] if frame["kind"] == "python"]
              for thread in (plain, native)]
     assert kinds[0] == kinds[1] and len(kinds[0]) >= 4
+
+
+def test_lines_below_python_are_looked_up_when_asked_for(cairn, python):
+    if not list(pathlib.Path("/usr/lib/debug/.build-id").glob("*/*")):
+        pytest.skip("needs debug information of the C library")
+    plain, native = (json.loads(cairn.run("dump", python.pid, "-j", "-t", "waits", *options).stdout)["threads"][0]
+                     for options in ([], ["-n"]))
+    lines = [[frame["line"] for frame in thread["frames"] if "/libc" in (frame["object"] or "")]
+             for thread in (plain, native)]
+    assert lines[0] and not any(lines[0]) and any(lines[1])
+    assert all(frame["line"] for frame in plain["frames"] if frame["kind"] == "python")
