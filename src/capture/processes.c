@@ -317,6 +317,8 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	struct process_state *process = find(processes, event->pid);
 	struct map_set *maps;
 
+	TRY(ARRAY_RESERVE(processes->republish, processes->republish_room,
+			  processes->republish_count, 1, PROCESSES_MAX, "processes to publish"));
 	TRY(map_set_new(&maps));
 	if (!process) {
 		struct error *err = add_process(processes, event->pid, maps, &process);
@@ -334,8 +336,6 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	process->python = NULL;
 	process->python_object = OBJECT_NONE;
 	process->python_attempts = 0;
-	TRY(ARRAY_RESERVE(processes->republish, processes->republish_room,
-			  processes->republish_count, 1, PROCESSES_MAX, "processes to publish"));
 	processes->republish[processes->republish_count++] = event->pid;
 	return set_maps(processes, process, maps);
 }
