@@ -93,6 +93,20 @@ static bool x86_64_is_signal_return(const struct bytes *b, size_t *ret_size)
 	return false;
 }
 
+static bool x86_64_is_thread_start(const struct bytes *b, size_t *ret_size)
+{
+	// The child's side of musl's clone() (1.0 to 1.2, src/thread/x86_64/clone.s), which has no
+	// unwind information: xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax;
+	// mov $60,%al; syscall. 60 is exit.
+	static const uint8_t musl[] = {0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+				       0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+
+	if (bytes_left(b) < sizeof(musl) || memcmp(b->at, musl, sizeof(musl)) != 0)
+		return false;
+	*ret_size = sizeof(musl);
+	return true;
+}
+
 static size_t x86_64_loader_entry(struct bytes code)
 {
 	// glibc's RTLD_START: mov %rsp,%rdi; call _dl_start; mov %rax,%r12; ... jmp *%r12
@@ -160,6 +174,7 @@ static const struct arch arch_x86_64 = {
 	.count_frames = x86_64_count_frames,
 	.loader_entry = x86_64_loader_entry,
 	.is_signal_return = x86_64_is_signal_return,
+	.is_thread_start = x86_64_is_thread_start,
 	.returned_variable = x86_64_returned_variable,
 };
 

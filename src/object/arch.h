@@ -54,6 +54,10 @@ struct arch {
 	 * how many bytes that takes. */
 	bool (*is_signal_return)(const struct bytes *b, size_t *ret_size);
 
+	/* Does code at B begin with what a new thread runs first, which nobody called? RET_SIZE:
+	 * how many bytes that takes. */
+	bool (*is_thread_start)(const struct bytes *b, size_t *ret_size);
+
 	/* The address of the variable whose word the function that CODE begins with, at ADDR, gives
 	 * back and does nothing else before. False: it does something else. */
 	bool (*returned_variable)(struct bytes code, uint64_t addr, uint64_t *ret);

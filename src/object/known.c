@@ -14,7 +14,7 @@ enum {
 	WINDOW = 64 << 10,
 	STUBS_LOOKED_AT = 64, /* bytes: the head and the first ones */
 	ENTRY_MAX = 128,
-	TRAMPOLINE_MAX = 16, /* the longest code that is_signal_return() looks at */
+	TRAMPOLINE_MAX = 16, /* the longest code that is known by its bytes */
 	POOR_PERCENT = 50,   /* below this share of code with rules, an object counts as poor */
 	FRAMES_MIN = 8,      /* functions in a gap that set up a frame pointer, and at least */
 	FRAME_BYTES = 4096,  /* one in so many bytes: then the gap is code that has them */
@@ -91,25 +91,39 @@ static struct error *find_stubs(struct object *object, const struct arch *arch,
 	return NULL;
 }
 
-/* Look for the return from signal handlers in the gap RANGE. */
+/* The piece that the code at B, at address START, is known to be. False: it is nothing known. */
+static bool trampoline_at(const struct arch *arch, const struct bytes *b, uint64_t start,
+			  struct rows_piece *ret)
+{
+	size_t length;
+
+	if (arch->is_signal_return(b, &length))
+		// One byte more in front, for the walk looks up the byte before a return address.
+		*ret = (struct rows_piece){.start = start ? start - 1 : 0,
+					   .end = start + length,
+					   .rule.cfa = UNWIND_CFA_signal};
+	else if (arch->is_thread_start(b, &length))
+		*ret = (struct rows_piece){
+			.start = start, .end = start + length, .rule.cfa = UNWIND_CFA_root};
+	else
+		return false;
+	return true;
+}
+
+/* Look for the return from signal handlers and the start of threads in the gap RANGE. */
 static struct error *find_trampolines(struct object *object, const struct arch *arch,
 				      struct rows_range range, uint8_t *window,
 				      struct rows_pieces *pieces)
 {
 	for (uint64_t at = range.start; at < range.end; at += WINDOW - TRAMPOLINE_MAX) {
-		size_t size = range.end - at < WINDOW ? range.end - at : WINDOW, length;
+		size_t size = range.end - at < WINDOW ? range.end - at : WINDOW;
+		struct rows_piece piece;
 		if (!object_read(object, at, window, size))
 			return NULL;
 		struct bytes b = bytes_over(window, size, "code");
-		for (; bytes_left(&b) > 0; b.at++) {
-			if (!arch->is_signal_return(&b, &length))
-				continue;
-			uint64_t start = at + bytes_offset(&b);
-			TRY(rows_pieces_add(pieces,
-					    (struct rows_piece){.start = start ? start - 1 : 0,
-								.end = start + length,
-								.rule.cfa = UNWIND_CFA_signal}));
-		}
+		for (; bytes_left(&b) > 0; b.at++)
+			if (trampoline_at(arch, &b, at + bytes_offset(&b), &piece))
+				TRY(rows_pieces_add(pieces, piece));
 		if (size < WINDOW)
 			break;
 	}

@@ -7,6 +7,7 @@
 
 #include "object/object.h"
 #include "object/rows.h"
+#include "object/test-elf.h"
 #include "unit.h"
 
 static struct object *open_file(const char *path)
@@ -59,5 +60,29 @@ TEST(init_and_fini_have_rules_like_any_function)
 	}
 }
 
+TEST(a_thread_that_musl_starts_was_called_by_nobody)
+{
+	// What clone() does in the child, between code of its like.
+	static const uint8_t code[] = {0x0f, 0x05, 0x85, 0xc0, 0x75, 0x0e, 0x31, 0xed,
+				       0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0,
+				       0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
+	enum { START = 0x1000, CHILD = START + 6, RETURN = START + 12, END = START + 20 };
+	_cleanup_(made_deinit) struct made m;
+	_cleanup_object_ struct object *object = NULL;
+	_cleanup_(rows_deinit) struct rows rows = ROWS_INIT;
+
+	made_init(&m);
+	made_section(&m, ".text", START, code, sizeof(code))->sh_flags |= SHF_EXECINSTR;
+	made_segment(&m, PT_LOAD, PF_R | PF_X, START, sizeof(code));
+	made_finish(&m);
+	ASSERT_OK(object_open_memory(m.data, m.size, "made", &object));
+	ASSERT_OK(rows_compile(object, &rows));
+	for (uint64_t at = CHILD; at < END; at++)
+		ASSERT_EQ(rows_find(&rows, at)->cfa, UNWIND_CFA_root);
+	ASSERT_EQ(rows_find(&rows, RETURN - 1)->cfa, UNWIND_CFA_root);
+	ASSERT_TRUE(rows_find(&rows, END)->cfa != UNWIND_CFA_root);
+}
+
 RUN_TESTS(UNIT_TEST(the_dynamic_loader_was_called_by_nobody_from_its_entry_to_its_jump),
-	  UNIT_TEST(init_and_fini_have_rules_like_any_function))
+	  UNIT_TEST(init_and_fini_have_rules_like_any_function),
+	  UNIT_TEST(a_thread_that_musl_starts_was_called_by_nobody))
