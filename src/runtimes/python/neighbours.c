@@ -9,6 +9,18 @@
 /* What the evaluator calls when its frame is not linked: _Py_CheckFunctionResult() and the like. */
 enum { INNER_MAX = 2 };
 
+/* Is it called python3.6m, python, ...? Such a program is the interpreter, or calls it. */
+static bool is_interpreter_name(const char *name)
+{
+	static const char python[] = "python";
+
+	if (!str_starts(name, python))
+		return false;
+	name += sizeof(python) - 1;
+	name += strspn(name, "0123456789.");
+	return !name[strspn(name, "dmt")];
+}
+
 bool python_starts_in(const char *path)
 {
 	static const char *const names[] = {"libc.so",  "libc-2.", "libpthread",
@@ -16,6 +28,8 @@ bool python_starts_in(const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
+	if (is_interpreter_name(name))
+		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (str_starts(name, names[i]))
 			return true;

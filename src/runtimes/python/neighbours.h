@@ -16,14 +16,17 @@
 struct python_neighbour {
 	bool python;      /* a frame that the interpreter evaluates */
 	bool interpreter; /* machine code of the object that holds the evaluator */
-	bool start;       /* of the C library, where threads and programs start */
+	bool start;       /* of what python_starts_in() says */
 	bool keep;        /* the answer */
 };
 
 /* Set keep in each of COUNT frames, leaf first. Without any Python frame all stay. */
 void python_hide_interpreter(struct python_neighbour *frame, size_t count);
 
-/* Is PATH a C library's, or the dynamic loader's? */
+/*
+ * Is PATH where threads and programs start: the C library, the dynamic loader, or a program called
+ * python, which in 3.6 and with a libpython has a main() of its own?
+ */
 bool python_starts_in(const char *path);
 
 /* Is PATH a library that runs several stacks of calls in one thread? */

@@ -69,6 +69,10 @@ TEST(c_libraries_are_told_by_their_names)
 	ASSERT_TRUE(python_starts_in("/lib/x86_64-linux-gnu/libc.so.6"));
 	ASSERT_TRUE(python_starts_in("/lib/ld-musl-x86_64.so.1"));
 	ASSERT_TRUE(python_starts_in("libpthread-2.31.so"));
+	ASSERT_TRUE(python_starts_in("/root/.pyenv/versions/3.6.15/bin/python3.6m"));
+	ASSERT_TRUE(python_starts_in("/usr/local/bin/python"));
+	ASSERT_FALSE(python_starts_in("/usr/lib/libpython3.11.so.1.0"));
+	ASSERT_FALSE(python_starts_in("/usr/bin/pythonic"));
 	ASSERT_FALSE(python_starts_in("/usr/lib/libcurl.so.4"));
 	ASSERT_FALSE(python_starts_in("/srv/libc.so.6/app"));
 	ASSERT_FALSE(python_starts_in(""));
