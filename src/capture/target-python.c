@@ -37,7 +37,6 @@ struct target_python {
 	bool attached;
 	uint32_t object; /* number of that which holds the evaluator */
 	struct python_instance instance;
-	uint64_t runtime;               /* address of _PyRuntime; 0: the version has none */
 	char reason[PYTHON_REASON_MAX]; /* why it is not attached; "": there is none */
 	struct python_threads threads;
 	struct python_thread_names thread_names;
@@ -74,7 +73,6 @@ static bool try_object(struct target *target, uint32_t number, uint64_t bias)
 						   &python->instance, python->reason);
 	python->object = number;
 	python->attached = outcome == PYTHON_ATTACH_ok;
-	python->runtime = found.runtime ? found.runtime + bias : 0;
 	if (python->attached)
 		python->reason[0] = 0;
 	else
@@ -197,8 +195,8 @@ bool target_python_is_lock(const struct target *target, uint64_t addr)
 		    addr - gil < LOCK_BYTES)
 			return true;
 	}
-	return at->interpreter_gil == PYTHON_ABSENT && python->runtime &&
-	       addr - python->runtime <
+	return at->interpreter_gil == PYTHON_ABSENT && python->instance.runtime &&
+	       addr - python->instance.runtime <
 		       (at->version < 0x0309 ? (uint64_t)RUNTIME_BYTES_37 : RUNTIME_BYTES);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "runtimes/python/roots.h"
 
 enum {
 	/* A process that runs on tears what is read; it seldom does so several times on end. */
@@ -16,6 +17,7 @@ enum {
 	/* Members of one thread state, frame or code object that are read lie within this. */
 	OBJECT_MAX = 4096,
 	RUNTIME_SEARCHED_MAX = 4096,
+	ROOTS_TRIED = 256,
 	WORD = 8,
 };
 
@@ -31,6 +33,8 @@ struct attempt {
 	const struct python_object *object;
 	const struct memory *memory;
 	struct python_instance instance;
+	const char *phase; /* of its life; NULL: neither begin nor end */
+	bool has_frames;   /* one that runs a code object was seen */
 	char *reason;
 };
 
@@ -133,7 +137,8 @@ static enum verdict check_frames(struct attempt *a, uint64_t interpreter)
 	for (int i = 0; state && i < FRAMES_TRIED; i++) {
 		if (innermost(a, state, &frame))
 			return unreadable(a, "a thread state", state);
-		if (frame && frame_has_code(a, frame))
+		a->has_frames = frame && frame_has_code(a, frame);
+		if (a->has_frames)
 			return VERDICT_right;
 		if (frame)
 			seen = frame;
@@ -315,33 +320,31 @@ static enum verdict choose_offsets(struct attempt *a)
 }
 
 /* Has Py_Initialize() come to its end, and Py_Finalize() not begun? */
-static enum verdict check_life(struct attempt *a, uint64_t runtime)
+static enum verdict check_life(struct attempt *a)
 {
 	const struct python_offsets *at = &a->instance.at;
+	uint64_t runtime = a->instance.runtime, finalizing;
 	uint32_t initialized;
-	uint64_t finalizing;
 
 	if (at->runtime_initialized == PYTHON_ABSENT)
 		return VERDICT_right;
 	if (memory_read_u32(a->memory, runtime + at->runtime_initialized, &initialized) ||
 	    word(a, runtime + at->runtime_finalizing, &finalizing))
 		return unreadable(a, "_PyRuntime", runtime);
-	if (finalizing)
-		return say(a, VERDICT_early, "the interpreter is ending");
-	if (!initialized)
-		return say(a, VERDICT_early, "the interpreter is starting");
+	a->phase = finalizing ? "ending" : initialized ? NULL : "starting";
 	return VERDICT_right;
 }
 
-static void set_process(struct attempt *a, uint64_t runtime)
+static void set_process(struct attempt *a)
 {
 	struct python_process *process = &a->instance.process;
 	const struct python_object *object = a->object;
 	uint64_t bias = a->instance.bias;
 
+	a->instance.runtime = object->runtime ? object->runtime + bias : 0;
 	process->interpreters = object->interpreters
 					? object->interpreters + bias
-					: runtime + a->instance.at.runtime_interpreters;
+					: a->instance.runtime + a->instance.at.runtime_interpreters;
 	process->holder = object->holder ? object->holder + bias : 0;
 	for (uint32_t i = 0; i < object->evals && i < PYTHON_EVALS; i++) {
 		process->eval[i].start = object->eval[i].start + bias;
@@ -350,28 +353,61 @@ static void set_process(struct attempt *a, uint64_t runtime)
 	}
 }
 
-static enum verdict try_attach(struct attempt *a)
+/* Everything behind the layout, in the process as set_process() left it. */
+static enum verdict check_process(struct attempt *a)
 {
-	uint64_t runtime = a->object->runtime + a->instance.bias;
-	enum verdict verdict = choose_offsets(a);
-	uint64_t head;
+	enum verdict verdict = check_life(a);
 
-	if (a->instance.at.version)
-		set_process(a, runtime);
-	// Before the dynamic loader has relocated the object, its type objects are not right.
-	if (verdict == VERDICT_wrong && a->instance.at.version &&
-	    !word(a, a->instance.process.interpreters, &head) && !head)
-		return say(a, VERDICT_early, "there is no interpreter yet");
-	if (verdict != VERDICT_right)
-		return verdict;
-	verdict = check_life(a, runtime);
 	if (verdict == VERDICT_right)
 		verdict = check_lists(a);
 	if (verdict == VERDICT_right)
 		verdict = check_lock(a);
+	// What runs while it starts and ends (site, objects that are finalised) has frames as ever;
+	// without any there is nothing that shows that the rest can be relied on.
+	if (a->phase && (verdict == VERDICT_wrong || (verdict == VERDICT_right && !a->has_frames)))
+		return say(a, VERDICT_early, "the interpreter is %s", a->phase);
 	if (verdict == VERDICT_right && a->instance.at.runtime_holder != PYTHON_ABSENT)
-		a->instance.process.holder = find_holder(a, runtime);
+		a->instance.process.holder = find_holder(a, a->instance.runtime);
 	return verdict;
+}
+
+/* Search the data of an object that does not say where the interpreters are. */
+static enum verdict search_process(struct attempt *a)
+{
+	const struct python_offsets *at = &a->instance.at;
+	const struct python_range data = {a->object->data.start + a->instance.bias,
+					  a->object->data.end + a->instance.bias};
+	struct python_roots roots = {.memory = a->memory, .at = at, .object = data, .data = data};
+	uint64_t link, before = at->runtime_interpreters;
+
+	// Interpreters of 3.11 and later are no objects of their own any more.
+	if (at->version > 0x030a)
+		return say(a, VERDICT_wrong, "nothing in the file says where its _PyRuntime is");
+	for (int i = 0; i < ROOTS_TRIED && python_roots_next(&roots, &link); i++) {
+		a->instance.process.interpreters = link;
+		a->instance.runtime = before == PYTHON_ABSENT ? 0 : link - before;
+		if (check_process(a) == VERDICT_right && a->has_frames)
+			return VERDICT_right;
+	}
+	return say(a, VERDICT_early, "there is no interpreter in its data yet, or not any more");
+}
+
+static enum verdict try_attach(struct attempt *a)
+{
+	enum verdict verdict = choose_offsets(a);
+	uint64_t head;
+
+	if (a->instance.at.version)
+		set_process(a);
+	if (verdict == VERDICT_right && !a->object->evals)
+		return say(a, VERDICT_wrong, "nothing in the file says where its evaluator is");
+	if (verdict == VERDICT_right && a->object->data.end)
+		return search_process(a);
+	// Before the dynamic loader has relocated the object, its type objects are not right.
+	if (verdict == VERDICT_wrong && a->instance.at.version &&
+	    !word(a, a->instance.process.interpreters, &head) && !head)
+		return say(a, VERDICT_early, "there is no interpreter yet");
+	return verdict == VERDICT_right ? check_process(a) : verdict;
 }
 
 enum python_attach python_attach(const struct python_object *object, uint64_t bias,

@@ -30,6 +30,7 @@ struct python_instance {
 	struct python_offsets at;
 	struct python_layout layout;
 	struct python_process process; /* its layout is the caller's to number */
+	uint64_t runtime;              /* address of _PyRuntime; 0: up to 3.6 there is none */
 	uint64_t code_type;            /* address of PyCode_Type; 0: not known */
 };
 

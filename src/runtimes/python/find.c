@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finding CPython in an object file: by what it exports, by a section, by its symbols. */
+/* Finding CPython in an object file: by its symbols, and without those by data that it has. */
 #include "runtimes/python/find.h"
 
 #include <string.h>
@@ -9,7 +9,9 @@
 #include "object/arch.h"
 #include "object/object.h"
 #include "object/symbols.h"
+#include "runtimes/python/dispatch.h"
 #include "runtimes/python/evaluator.h"
+#include "runtimes/python/hidden.h"
 
 /* Symbols of interest. A version is told by the newest name that it has, of those that are in its
  * stable or documented interface (docs.python.org, "New in version"). */
@@ -130,18 +132,17 @@ static uint64_t find_head(struct object *object, const struct names_found *found
 	return addr;
 }
 
-static void add_evaluator(struct object *object, const struct names_found *found,
-			  struct python_object *python)
+static void find_evaluator(struct object *object, const struct names_found *found,
+			   struct python_object *python)
 {
 	// Up to 3.5 PyEval_EvalFrameEx evaluates; since then (PEP 523) it calls what does.
 	enum symbol_id id =
 		addr_of(found, SYMBOL_evaluator) ? SYMBOL_evaluator : SYMBOL_evaluator_old;
 	const struct object_symbol *main = &found->symbol[id];
 
-	if (!main->addr)
-		return;
-	python_evaluator_add(python, main->addr, main->size);
-	if (!python->evals)
+	if (main->addr)
+		python_evaluator_add(python, main->addr, main->size);
+	if (!python->evals && !python_dispatch_find(object, python))
 		return;
 	if (found->opcodes.end)
 		python_evaluator_add(python, found->opcodes.start,
@@ -152,19 +153,9 @@ static void add_evaluator(struct object *object, const struct names_found *found
 	python_evaluator_follow(object, python);
 }
 
-static bool has_section(struct object *object, const char *name)
-{
-	size_t count;
-	const struct object_section *sections = object_sections(object, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(sections[i].name, name))
-			return true;
-	return false;
-}
-
 /* Is OBJECT worth a look at all of its symbols? */
-static bool looks_like_python(struct object *object, struct names_found *found)
+static bool looks_like_python(struct object *object, struct names_found *found,
+			      struct python_hidden *hidden)
 {
 	struct object_exports exports;
 
@@ -176,14 +167,31 @@ static bool looks_like_python(struct object *object, struct names_found *found)
 			return true;
 		}
 	}
-	return has_section(object, ".PyRuntime");
+	return python_hidden_find(object, hidden);
+}
+
+/* What leads to the interpreters of PYTHON, of which the version is known. */
+static void find_root(struct object *object, const struct names_found *found,
+		      const struct python_hidden *hidden, struct python_object *python)
+{
+	if (python->version <= 0x0306) {
+		python->interpreters = find_head(object, found);
+		python->holder = addr_of(found, SYMBOL_current);
+	} else {
+		python->runtime = addr_of(found, SYMBOL_runtime);
+		if (!python->runtime)
+			python->runtime = hidden->runtime;
+	}
+	if (!python->runtime && !python->interpreters)
+		python->data = hidden->data;
 }
 
 bool python_object_find(struct object *object, struct python_object *ret)
 {
 	struct names_found found = {0};
+	struct python_hidden hidden = {0};
 
-	if (!arch_find(object_machine(object)) || !looks_like_python(object, &found))
+	if (!arch_find(object_machine(object)) || !looks_like_python(object, &found, &hidden))
 		return false;
 	object_symbols(object, look_at, &found);
 	object_release(object);
@@ -192,21 +200,19 @@ bool python_object_find(struct object *object, struct python_object *ret)
 	struct python_object python = {
 		.version = version_of(&found, told),
 		.version_hex = told,
-		.runtime = addr_of(&found, SYMBOL_runtime),
 		.code_type = addr_of(&found, SYMBOL_code_type),
 	};
 	if (!python.version)
+		python.version = hidden.version;
+	if (!python.version)
 		return false;
-	if (python.version <= 0x0306) {
-		python.runtime = 0;
-		python.interpreters = find_head(object, &found);
-		python.holder = addr_of(&found, SYMBOL_current);
-	}
 	if (python.version == 0x0207)
 		python.unicode_width = addr_of(&found, SYMBOL_unicode_4) ? 4 : 2;
-	if (!python.runtime && !python.interpreters)
+	find_root(object, &found, &hidden, &python);
+	if (!python.runtime && !python.interpreters && !python.data.end)
 		return false;
-	add_evaluator(object, &found, &python);
+	find_evaluator(object, &found, &python);
+	object_release(object);
 	*ret = python;
 	return true;
 }

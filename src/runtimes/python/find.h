@@ -26,6 +26,8 @@ struct python_object {
 	uint64_t interpreters; /* up to 3.6: the pointer to the first interpreter, interp_head */
 	uint64_t holder;       /* up to 3.6: the pointer _PyThreadState_Current */
 	uint64_t code_type;    /* PyCode_Type; 0: not known */
+	/* Without runtime and interpreters: somewhere in here is what leads to the interpreters. */
+	struct python_range data;
 	struct python_range eval[PYTHON_EVALS];
 	uint32_t evals;
 };

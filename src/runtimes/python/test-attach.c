@@ -363,9 +363,34 @@ TEST(an_interpreter_that_starts_or_ends_is_not_refused)
 	}
 }
 
+TEST(an_interpreter_that_ends_is_attached_to_while_it_runs_code)
+{
+	_cleanup_(interpreters_deinit) struct interpreters found = interpreters_find();
+
+	for (size_t i = 0; i < found.count; i++) {
+		print_message("%s\n", found.path[i]);
+		_cleanup_(attached_stop) struct attached a = {
+			.target = target_start(found.path[i], "targets/python-ends.py")};
+		_cleanup_(python_threads_deinit) struct python_threads threads =
+			PYTHON_THREADS_INIT;
+		enum process_memory_look look;
+		struct python_instance instance;
+		char line[8];
+		ASSERT_TRUE(fgets(line, sizeof(line), a.target.told));
+		ASSERT_OK(process_memory_open(a.target.pid, &look, &a.process));
+		a.memory = process_memory_reader(a.process);
+		a.in = find_python(a.target.pid);
+		ASSERT_TRUE(a.in.found);
+		ASSERT_EQ(attach(&a, &a.memory, &instance), PYTHON_ATTACH_ok);
+		ASSERT_OK(python_threads(&instance, &a.memory, &threads));
+		ASSERT_TRUE(threads.count && threads.thread[0].frame);
+	}
+}
+
 RUN_TESTS(UNIT_TEST(every_interpreter_is_attached_to_and_its_threads_are_listed),
 	  UNIT_TEST(a_version_that_cannot_be_read_is_told_without_its_release),
 	  UNIT_TEST(the_thread_that_runs_holds_the_lock),
 	  UNIT_TEST(each_read_that_fails_has_an_outcome),
 	  UNIT_TEST(memory_that_changes_harms_nobody),
-	  UNIT_TEST(an_interpreter_that_starts_or_ends_is_not_refused))
+	  UNIT_TEST(an_interpreter_that_starts_or_ends_is_not_refused),
+	  UNIT_TEST(an_interpreter_that_ends_is_attached_to_while_it_runs_code))

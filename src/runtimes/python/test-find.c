@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 
 #include "object/object.h"
+#include "runtimes/python/dispatch.h"
+#include "runtimes/python/evaluator.h"
+#include "runtimes/python/pieces.h"
 #include "runtimes/python/test-interpreters.h"
 
 enum {
@@ -61,6 +64,65 @@ TEST(an_interpreter_is_found_under_any_name_and_without_symbols)
 	ASSERT_TRUE(count);
 }
 
+/* The next interpreter, in a program or in the library that it is a small stub for. */
+static struct object *next_any(const struct interpreters *found, size_t *at)
+{
+	while (*at < 2 * found->count) {
+		const char *path = found->path[*at / 2];
+		glob_t paths = {0};
+		char pattern[PATH_MAX];
+		snprintf(pattern, sizeof(pattern), "%s", path);
+		const char *slash = strrchr(path, '/');
+		if (*at % 2)
+			snprintf(pattern, sizeof(pattern), "%.*s/../lib/libpython?.*.so.1.0",
+				 (int)(slash - path), path);
+		++*at;
+		if (glob(pattern, 0, NULL, &paths))
+			continue;
+		print_message("%s\n", paths.gl_pathv[0]);
+		struct object *object;
+		int fd = open(paths.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+		ASSERT_TRUE(fd >= 0);
+		ASSERT_OK(object_open(fd, paths.gl_pathv[0], &object));
+		globfree(&paths);
+		return object;
+	}
+	return NULL;
+}
+
+static bool has_range(const struct python_object *python, struct python_range range)
+{
+	for (uint32_t i = 0; i < python->evals; i++)
+		if (python->eval[i].start == range.start && python->eval[i].end == range.end)
+			return true;
+	return false;
+}
+
+TEST(the_evaluator_is_found_by_its_table_of_opcodes)
+{
+	_cleanup_(interpreters_deinit) struct interpreters found = interpreters_find();
+	struct object *next;
+	size_t at = 0, count = 0;
+
+	while ((next = next_any(&found, &at))) {
+		_cleanup_object_ struct object *object = next;
+		struct python_object whole, by_table = {0};
+		struct python_pieces pieces;
+		if (!python_object_find(object, &whole))
+			continue;
+		// Made for another machine than it was built on, 3.13 with musl has no computed
+		// gotos.
+		bool expected = python_pieces_open(object, &pieces);
+		ASSERT_EQ(python_dispatch_find(object, &by_table), expected);
+		python_evaluator_follow(object, &by_table);
+		ASSERT_EQ(by_table.evals, expected ? whole.evals : 0);
+		for (uint32_t i = 0; i < by_table.evals; i++)
+			ASSERT_TRUE(has_range(&whole, by_table.eval[i]));
+		count += expected;
+	}
+	ASSERT_TRUE(count);
+}
+
 TEST(other_programs_have_no_interpreter)
 {
 	static const char *const paths[] = {"/bin/true", "/bin/sh", "/proc/self/exe"};
@@ -95,4 +157,5 @@ TEST(damaged_files_harm_nobody)
 }
 
 RUN_TESTS(UNIT_TEST(an_interpreter_is_found_under_any_name_and_without_symbols),
+	  UNIT_TEST(the_evaluator_is_found_by_its_table_of_opcodes),
 	  UNIT_TEST(other_programs_have_no_interpreter), UNIT_TEST(damaged_files_harm_nobody))
