@@ -21,6 +21,7 @@
 #include "capture/side-band.h"
 #include "capture/wall.h"
 #include "proc/cpus.h"
+#include "proc/system.h"
 
 enum {
 	DRAIN_MS = 100,
@@ -70,6 +71,15 @@ struct sampler {
 };
 
 /* --- opening */
+
+static struct error *check_namespace(void)
+{
+	if (!system_has_own_pid_namespace())
+		return NULL;
+	return error_new("programs in the kernel know the machine's process numbers, and here "
+			 "processes have others: start the container with --pid=host (hostPID: "
+			 "true)");
+}
 
 static struct error *check_rate(const struct capture_options *options)
 {
@@ -164,6 +174,7 @@ static void sampler_close(void *source)
 
 static struct error *open_sampler(struct sampler *sampler, const struct capture_options *options)
 {
+	TRY(check_namespace());
 	TRY(check_rate(options));
 	sampler->event = perf_event_find(options->event);
 	if (!sampler->event)
@@ -536,12 +547,12 @@ static struct error *sampler_probe(void)
 	struct kernel_side *kernel;
 	_cleanup_close_ int fd = -1;
 
-	TRY(cpus_read_online(&cpus));
-	sampling.cpu = cpus.count ? (int)cpus.cpu[0] : 0;
-	TRY(perf_open_sampling(&sampling, &fd));
+	TRY(check_namespace());
 	TRY(kernel_open(&least, &kernel));
 	kernel_close(kernel);
-	return NULL;
+	TRY(cpus_read_online(&cpus));
+	sampling.cpu = cpus.count ? (int)cpus.cpu[0] : 0;
+	return perf_open_sampling(&sampling, &fd);
 }
 
 const struct source source_bpf = {

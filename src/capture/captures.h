@@ -61,6 +61,8 @@ struct source {
 	struct error *(*end_session)(void *source, struct profile *profile);
 };
 
+enum { CAPTURE_IDS = 8 }; /* ids are below */
+
 struct capture_row {
 	const char *name;
 	unsigned id;

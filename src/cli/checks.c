@@ -361,6 +361,33 @@ static void judge_debug_files(const struct facts *facts, struct finding *ret)
 		    "lines");
 }
 
+static void judge_capture(const struct facts *facts, unsigned id, const char *help,
+			  struct finding *ret)
+{
+	if (!facts->why_not[id][0])
+		say(ret, VERDICT_ok, NULL, "%s", help);
+	else
+		say(ret, id == capture_row_at(0)->id ? VERDICT_no : VERDICT_less, NULL, "%s",
+		    facts->why_not[id]);
+}
+
+#define CAPTURE(name, id, help)                                                                    \
+	static void judge_capture_##name(const struct facts *facts, struct finding *ret)           \
+	{                                                                                          \
+		judge_capture(facts, id, help, ret);                                               \
+	}
+#include "capture/captures.def"
+#undef CAPTURE
+
+static void judge_live(const struct facts *facts, struct finding *ret)
+{
+	if (!facts->parent_why_not[0])
+		say(ret, VERDICT_ok, NULL,
+		    "processes that cairn did not start can be looked at, and dumped");
+	else
+		say(ret, VERDICT_less, NULL, "%s", facts->parent_why_not);
+}
+
 static const struct check checks[] = {
 	{"privileges", "capabilities of this process", judge_privileges},
 	{"kernel", "version, for the record; nothing is decided by it", judge_kernel},
@@ -384,6 +411,10 @@ static const struct check checks[] = {
 	{"sample rate", "the kernel's limit", judge_sample_rate},
 	{"perf memory", "the kernel's limit for rings", judge_perf_memory},
 	{"debug files", "names and lines of stripped programs", judge_debug_files},
+	{"live processes", "stacks of a process at this moment", judge_live},
+#define CAPTURE(name, id, help) {"capture " #name, help, judge_capture_##name},
+#include "capture/captures.def"
+#undef CAPTURE
 };
 
 const struct check *check_at(size_t index)
@@ -391,31 +422,23 @@ const struct check *check_at(size_t index)
 	return index < ARRAY_COUNT(checks) ? &checks[index] : NULL;
 }
 
-enum capture_kind checks_capture(const struct facts *facts)
+bool checks_best(const struct capture_row *row)
 {
+	return row == capture_row_at(0);
+}
+
+const struct capture_row *checks_capture(const struct facts *facts)
+{
+	const struct capture_row *row;
 	struct finding finding = {0};
-	bool bpf = true;
+	bool best = !facts->machine_clock_error;
 
 	for (size_t i = 0; i < ARRAY_COUNT(checks); i++) {
 		checks[i].judge(facts, &finding);
-		bpf &= finding.verdict != VERDICT_no;
+		best &= finding.verdict != VERDICT_no;
 	}
-	// Without the machine's clock there is nothing for a program to run at.
-	if (bpf && !facts->machine_clock_error)
-		return CAPTURE_bpf;
-	if (!facts->machine_clock_error)
-		return CAPTURE_perf_machine;
-	return facts->own_clock_error ? CAPTURE_none : CAPTURE_perf_own;
-}
-
-const char *checks_capture_text(enum capture_kind kind)
-{
-	static const char *const texts[] = {
-		[CAPTURE_bpf] = "bpf: every process, whole stacks walked inside the kernel",
-		[CAPTURE_perf_machine] = "perf: every process seen here, stacks walked from copies",
-		[CAPTURE_perf_own] = "perf: your own processes only; see the lines with \"no\"",
-		[CAPTURE_none] = "none: see the lines with \"no\"",
-	};
-
-	return texts[kind];
+	for (size_t i = 0; (row = capture_row_at(i)); i++)
+		if (checks_best(row) ? best : !facts->why_not[row->id][0])
+			return row;
+	return NULL;
 }

@@ -3,6 +3,7 @@
  * tested without the machine that would cause it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cli/facts.h"
@@ -28,15 +29,8 @@ struct check {
 /* The check at INDEX; NULL behind the last. */
 const struct check *check_at(size_t index);
 
-enum capture_kind {
-	CAPTURE_bpf,
-	CAPTURE_perf_machine, /* perf events of all processes */
-	CAPTURE_perf_own,     /* perf events of the caller's own processes */
-	CAPTURE_none,
-};
+/* The best capture that the facts allow; NULL: none. */
+const struct capture_row *checks_capture(const struct facts *facts);
 
-/* The best capture that the facts allow. */
-enum capture_kind checks_capture(const struct facts *facts);
-
-/* What that capture shows, as a sentence. */
-const char *checks_capture_text(enum capture_kind kind);
+/* Is it the best of all? */
+bool checks_best(const struct capture_row *row);

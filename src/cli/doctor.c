@@ -49,9 +49,10 @@ static struct error *doctor_run(const void *data, int *ret_status)
 		check_at(i)->judge(&facts, &finding);
 		print_finding(check_at(i), &finding, args->brief);
 	}
-	enum capture_kind capture = checks_capture(&facts);
-	printf("capture: %s\n", checks_capture_text(capture));
-	*ret_status = capture == CAPTURE_bpf ? STATUS_ok : STATUS_failed;
+	const struct capture_row *capture = checks_capture(&facts);
+	printf("capture: %s: %s\n", capture ? capture->name : "none",
+	       capture ? capture->help : "see the lines that do not begin with \"ok\"");
+	*ret_status = capture && checks_best(capture) ? STATUS_ok : STATUS_failed;
 	return NULL;
 }
 

@@ -18,6 +18,8 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "proc/access.h"
+#include "proc/process-memory.h"
 #include "proc/system.h"
 
 enum { TEXT_MAX = 1 << 20 }; /* larger than any mountinfo or setting that we read */
@@ -229,6 +231,36 @@ static void read_settings(struct facts *facts)
 	facts->bpf_stats = read_setting("/proc/sys/kernel/bpf_stats_enabled");
 }
 
+/* What a failure says, or nothing. */
+static void keep_reason(struct error *says, char ret[WHY_MAX])
+{
+	(void)snprintf(ret, WHY_MAX, "%s", says ? error_text(says) : "");
+	error_free(says); // it is a fact now
+}
+
+static void try_captures(struct facts *facts)
+{
+	const struct capture_row *row;
+
+	for (size_t i = 0; (row = capture_row_at(i)); i++)
+		keep_reason(row->source->probe(), facts->why_not[row->id]);
+}
+
+/* A live process that cairn did not start: the shell, as a rule. */
+static struct error *try_parent(void)
+{
+	_cleanup_process_memory_ struct process_memory *memory = NULL;
+	enum process_memory_look look;
+	_cleanup_free_ char *why = NULL;
+
+	TRY(process_memory_open(getppid(), &look, &memory));
+	if (look != PROCESS_MEMORY_denied)
+		return NULL;
+	TRY(access_explain(getppid(), &why));
+	return error_new("process %d, which started cairn, cannot be looked at: %s", getppid(),
+			 why);
+}
+
 struct error *facts_gather(struct facts *ret)
 {
 	struct facts facts = {0};
@@ -251,6 +283,8 @@ struct error *facts_gather(struct facts *ret)
 	try_events(&facts);
 	try_program(&facts);
 	try_features(&facts);
+	try_captures(&facts);
+	keep_reason(try_parent(), facts.parent_why_not);
 	*ret = facts;
 	return NULL;
 }

@@ -6,8 +6,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "capture/captures.h"
 
 enum { FACT_UNKNOWN = INT32_MIN }; /* a setting that this kernel does not have or show */
+
+enum { WHY_MAX = 180 };
 
 enum lockdown {
 	LOCKDOWN_none, /* also where the kernel has no such thing */
@@ -45,6 +48,10 @@ struct facts {
 	int program_error;       /* loading a program for perf events */
 	int attach_error;        /* attaching it to the machine's cpu-clock */
 	int stats_error;         /* having the kernel time BPF programs */
+
+	/* By id of captures.def: why samples cannot be taken so; "": they can. */
+	char why_not[CAPTURE_IDS][WHY_MAX];
+	char parent_why_not[WHY_MAX]; /* why the process that started us cannot be looked at */
 
 	enum probe ring, loop, task_registers, charged_memory;
 };

@@ -76,7 +76,7 @@ TEST(where_everything_is_allowed_every_verdict_is_ok)
 		ASSERT_TRUE(check_at(i)->help[0]);
 	}
 	ASSERT_TRUE(i >= 20);
-	ASSERT_EQ(checks_capture(&all_allowed), CAPTURE_bpf);
+	ASSERT_TRUE(checks_best(checks_capture(&all_allowed)));
 }
 
 TEST(each_fact_alone_gives_its_verdict_and_the_way_out)
@@ -152,7 +152,7 @@ TEST(each_fact_alone_gives_its_verdict_and_the_way_out)
 		ASSERT_EQ(!finding.more, !cases[i].more);
 		ASSERT_TRUE(!cases[i].more || strstr(finding.more, cases[i].more));
 		// Whatever forbids the BPF capture must show in the last line, and nothing else.
-		ASSERT_EQ(checks_capture(&f[i]) == CAPTURE_bpf, cases[i].verdict != VERDICT_no);
+		ASSERT_EQ(checks_best(checks_capture(&f[i])), cases[i].verdict != VERDICT_no);
 	}
 }
 
@@ -160,7 +160,7 @@ TEST(a_plain_user_is_told_what_each_setting_would_give)
 {
 	struct facts user = plain_user;
 
-	ASSERT_EQ(checks_capture(&user), CAPTURE_none);
+	ASSERT_STREQ(checks_capture(&user)->name, "poll");
 	ASSERT_EQ(judged("privileges", &user).verdict, VERDICT_no);
 	ASSERT_TRUE(strstr(judged("privileges", &user).text, "not root, without CAP_BPF") != NULL);
 	ASSERT_TRUE(strstr(judged("BPF programs", &user).more, "sudo") != NULL);
@@ -168,7 +168,6 @@ TEST(a_plain_user_is_told_what_each_setting_would_give)
 
 	user.own_clock_error = 0;
 	user.perf_paranoid = 2;
-	ASSERT_EQ(checks_capture(&user), CAPTURE_perf_own);
 	ASSERT_TRUE(strstr(judged("perf paranoia", &user).text, "no kernel frames") != NULL);
 
 	user.perf_paranoid = 1;
@@ -176,17 +175,39 @@ TEST(a_plain_user_is_told_what_each_setting_would_give)
 
 	user.perf_paranoid = -1;
 	user.machine_clock_error = 0;
-	ASSERT_EQ(checks_capture(&user), CAPTURE_perf_machine);
 	ASSERT_EQ(judged("perf paranoia", &user).verdict, VERDICT_ok);
 }
 
-TEST(every_capture_has_a_sentence)
+TEST(a_capture_that_does_not_work_says_why_and_the_next_is_taken)
 {
-	for (int kind = CAPTURE_bpf; kind <= CAPTURE_none; kind++)
-		ASSERT_TRUE(checks_capture_text(kind)[0]);
+	struct facts facts = plain_user;
+	const struct capture_row *row;
+
+	for (size_t i = 0; (row = capture_row_at(i)); i++) {
+		char name[32];
+		ASSERT_TRUE(row->id < CAPTURE_IDS);
+		ASSERT_TRUE(checks_capture(&facts) != NULL);
+		snprintf(facts.why_not[row->id], WHY_MAX, "nobody lets %s", row->name);
+		snprintf(name, sizeof(name), "capture %s", row->name);
+		struct finding finding = judged(name, &facts);
+		ASSERT_EQ(finding.verdict, checks_best(row) ? VERDICT_no : VERDICT_less);
+		ASSERT_STREQ(finding.text, facts.why_not[row->id]);
+	}
+	ASSERT_TRUE(checks_capture(&facts) == NULL);
+}
+
+TEST(a_process_that_cannot_be_looked_at_is_told_with_the_reason)
+{
+	struct facts facts = all_allowed;
+
+	snprintf(facts.parent_why_not, WHY_MAX, "process 7 is not yours");
+	ASSERT_EQ(judged("live processes", &facts).verdict, VERDICT_less);
+	ASSERT_STREQ(judged("live processes", &facts).text, "process 7 is not yours");
+	ASSERT_TRUE(checks_best(checks_capture(&facts)));
 }
 
 RUN_TESTS(UNIT_TEST(where_everything_is_allowed_every_verdict_is_ok),
 	  UNIT_TEST(each_fact_alone_gives_its_verdict_and_the_way_out),
 	  UNIT_TEST(a_plain_user_is_told_what_each_setting_would_give),
-	  UNIT_TEST(every_capture_has_a_sentence))
+	  UNIT_TEST(a_capture_that_does_not_work_says_why_and_the_next_is_taken),
+	  UNIT_TEST(a_process_that_cannot_be_looked_at_is_told_with_the_reason))
