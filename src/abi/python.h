@@ -94,6 +94,24 @@ enum python_lost {
 
 enum { PYTHON_LOOKS = 256 };
 
+/*
+ * A frame as it was at a sample whose machine frames the host walks on: by then the process may
+ * have left it. The frame that called it is the next one kept.
+ */
+struct python_kept {
+	__u64 at;   /* its address */
+	__u64 code; /* of its code object; frame_owner in the highest byte */
+	__u64 rest; /* second word of a frame in a sample */
+};
+
+/* Before them: whose frames these are. Addresses. */
+struct python_kept_state {
+	__u64 state, interpreter;
+	__u64 cframe; /* struct python_layout's; 0: this version has none */
+};
+_Static_assert(sizeof(struct python_kept_state) == sizeof(struct python_kept), "one list");
+enum { PYTHON_KEPT_WORDS = sizeof(struct python_kept) / 8, PYTHON_OWNER_SHIFT = 56 };
+
 static inline __attribute__((always_inline)) __u32 python_cookie(__u32 first_line, __u64 name)
 {
 	__u32 cookie = first_line * 2654435761u ^ (__u32)(name >> 4);

@@ -2,14 +2,15 @@
 /*
  * One sample in the ring, as the BPF programs write it. Little-endian, no pointers.
  *
- *   struct sample | kernel_frames x u64 | user_words x u64 | copy_bytes of stack, from address
- * state.sp - SAMPLE_RED_ZONE upwards
+ *   struct sample | kernel_frames x u64 | user_words x u64 | kept_words x u64 | copy_bytes of
+ * stack, from address state.sp - SAMPLE_RED_ZONE upwards
  *
  * User frames are raw program counters from the leaf outwards; the host turns them into objects and
  * offsets with the mappings that held at time_ns. Behind the evaluator of an interpreter come the
  * frames it evaluates, two words each (SAMPLE_RUNTIME). If a walk ends where the host may know more
  * (END_unknown_process, END_unknown_pc, END_not_loaded), state holds the registers at that point
- * and a copy of the stack follows, so that the host finishes the walk.
+ * and a copy of the stack follows, so that the host finishes the walk; before it a struct
+ * python_kept_state and the Python frames that the rest of the walk may meet (abi/python.h).
  */
 #pragma once
 
@@ -80,6 +81,7 @@ struct sample {
 	__u32 copy_hole; /* so many bytes at the copy's begin could not be read and are zero */
 	__u32 end;       /* enum walk_end of the user stack */
 	__u32 python;    /* struct process_entry's, if there are Python frames; else 0 */
+	__u32 kept_words;
 	char comm[SAMPLE_COMM]; /* the process's: that of its first thread */
 	char thread_comm[SAMPLE_COMM];
 	struct walk_state state;

@@ -81,6 +81,16 @@ WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
 	bpf_map_update_elem(&thread_states, &key, &state, BPF_ANY);
 }
 
+WALK_INLINE int env_keeps(const struct walk *w)
+{
+	return 1;
+}
+
+WALK_INLINE int env_kept(const struct walk *w, struct python_kept *ret, __u64 *previous)
+{
+	return -1;
+}
+
 /* The cursor is the first member of its scratch space. */
 WALK_INLINE __u64 *next_word(struct walk *w)
 {
@@ -106,5 +116,25 @@ WALK_INLINE int push_runtime(struct walk *w, __u64 head, __u64 rest, __u64 place
 	w->frames++;
 	*next_word(w) = head;
 	*next_word(w) = rest;
+	return 0;
+}
+
+/* Behind the frames: all words of a frame of a runtime, those of what is kept, and the kernel's fit
+ * together. */
+_Static_assert(SAMPLE_KERNEL_FRAMES + PYTHON_KEPT_WORDS * (SAMPLE_USER_FRAMES + 1) <=
+		       SCRATCH_FRAME_WORDS,
+	       "no frame is written over another");
+
+WALK_INLINE int env_keep(struct walk *w, const struct python_kept *frame)
+{
+	struct scratch *scratch = (struct scratch *)w;
+	__u32 at = scratch->frame_base + w->words + PYTHON_KEPT_WORDS * (1 + w->python.kept);
+
+	if (w->frames + w->python.kept >= w->depth)
+		return -1;
+	w->python.kept++;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = frame->at;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = frame->code;
+	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = frame->rest;
 	return 0;
 }

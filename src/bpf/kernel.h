@@ -35,6 +35,18 @@ struct sched_info {
 	unsigned long pcount; /* times put on a CPU */
 } CORE;
 
+struct inode {
+	unsigned long i_ino;
+} CORE;
+
+struct file {
+	struct inode *f_inode;
+} CORE;
+
+struct mm_struct {
+	struct file *exe_file;
+} CORE;
+
 struct task_struct {
 	int pid, tgid;
 	unsigned int flags;
@@ -45,7 +57,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	void *stack;
-	void *mm;
+	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	unsigned long long start_time; /* of CLOCK_MONOTONIC */
 	struct thread_struct thread;

@@ -39,6 +39,15 @@ struct {
 	__type(value, __u64);
 } exec_times SEC(".maps");
 
+/* By inode number: programs whose processes have turned out to hold an interpreter. Another file of
+ * that number is looked at in vain. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, TABLE_PROGRAMS);
+	__type(key, __u64);
+	__type(value, __u32);
+} programs_to_tell SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -124,7 +133,7 @@ struct {
 
 enum {
 	/* Room for SAMPLE_KERNEL_FRAMES and SAMPLE_USER_FRAMES of two words; a power of two. */
-	SCRATCH_FRAME_WORDS = 4096,
+	SCRATCH_FRAME_WORDS = 8192,
 	SCRATCH_WORDS = SCRATCH_FRAME_WORDS + SAMPLE_COPY_BYTES / 8 + 512,
 };
 

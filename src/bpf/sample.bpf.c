@@ -70,6 +70,7 @@ static __always_inline void fill_head(struct scratch *scratch, struct task_struc
 	sample->copy_hole = 0;
 	sample->end = END_none;
 	sample->python = 0;
+	sample->kept_words = 0;
 	BPF_CORE_READ_INTO(&sample->comm, task, group_leader, comm);
 	BPF_CORE_READ_INTO(&sample->thread_comm, task, comm);
 	scratch->process_start_ns = BPF_CORE_READ(task, group_leader, start_time);
@@ -248,7 +249,7 @@ static __always_inline void check_exec(struct scratch *scratch)
 
 /*
  * The host polls. It is woken when the ring fills faster than it thought, and when names have to be
- * read from a process that may end soon.
+ * read from a process that may end soon; and by follow_exec().
  */
 static __always_inline __u64 wakes(const struct scratch *scratch)
 {
@@ -259,6 +260,19 @@ static __always_inline __u64 wakes(const struct scratch *scratch)
 			       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2
 		       ? BPF_RB_FORCE_WAKEUP
 		       : BPF_RB_NO_WAKEUP;
+}
+
+/* Before the frames that were kept: whose they are. */
+static __always_inline __u32 put_kept_state(struct scratch *scratch, __u32 at)
+{
+	const struct python_walk *python = &scratch->walk.python;
+
+	if (!python->keep || python->lost)
+		return 0;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->state;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->interpreter;
+	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = python->cframe;
+	return PYTHON_KEPT_WORDS * (1 + python->kept);
 }
 
 /* Send what the scratch space holds. */
@@ -285,6 +299,8 @@ static __always_inline void finish(struct scratch *scratch)
 			sample->flags |= SAMPLE_leaf;
 		if (w->flags & WALK_call)
 			sample->flags |= SAMPLE_call;
+		sample->kept_words = put_kept_state(scratch, words);
+		words += sample->kept_words;
 		copy_stack(scratch, words);
 	}
 	__u64 size = sizeof(*sample) + words * 8 + sample->copy_bytes;
@@ -437,5 +453,14 @@ int follow_exec(struct bpf_raw_tracepoint_args *ctx)
 	__u64 now_ns = bpf_ktime_get_ns();
 
 	bpf_map_update_elem(&exec_times, &pid, &now_ns, BPF_ANY);
+	// What the host knows of its interpreter it tells before the process is sampled, if it can.
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+	__u64 inode = BPF_CORE_READ(task, mm, exe_file, f_inode, i_ino);
+	if (!bpf_map_lookup_elem(&programs_to_tell, &inode) ||
+	    (filter_pids && !bpf_map_lookup_elem(&targets, &pid)))
+		return 0;
+	void *nothing = bpf_ringbuf_reserve(&ring, 8, 0);
+	if (nothing)
+		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

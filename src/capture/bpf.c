@@ -27,6 +27,10 @@ enum {
 	DRAIN_MS = 100,
 	// While walks find things missing: what is loaded sooner is missed less often.
 	DRAIN_SOON_MS = 20,
+	// After a wake: what it was for has settled then.
+	DRAIN_NEXT_MS = 3,
+	// However many wakes come.
+	REST_NS = 1000 * 1000,
 	// Before the first sample, for the rows of what runs at the moment.
 	WARM_NS = 300 * 1000 * 1000,
 	// How long the rings may fill while samples are worked off.
@@ -66,6 +70,7 @@ struct sampler {
 	int holding;
 	uint64_t counted[BPF_COUNTERS]; /* up to the last session's end */
 	uint64_t next_sweep_ns;
+	uint64_t rest_ns; /* until then wakes are not looked at */
 	struct cpus online;
 	bool started;
 };
@@ -452,9 +457,13 @@ static struct error *wait_for_samples(struct sampler *sampler, uint64_t until_ns
 				      struct woken *ret)
 {
 	uint64_t now_ns = clock_monotonic_ns();
+	bool rest = now_ns < sampler->rest_ns;
+
+	if (rest && until_ns > sampler->rest_ns)
+		until_ns = sampler->rest_ns;
 	uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns + 999999) / 1000000 : 0;
 	struct pollfd fds[] = {
-		{.fd = kernel_poll_fd(sampler->kernel), .events = POLLIN},
+		{.fd = rest ? -1 : kernel_poll_fd(sampler->kernel), .events = POLLIN},
 		{.fd = wake_fd, .events = POLLIN},
 	};
 
@@ -467,16 +476,19 @@ static struct error *wait_for_samples(struct sampler *sampler, uint64_t until_ns
 }
 
 /* Work off what came, and say when to do so again. */
-static struct error *take_samples(struct sampler *sampler, uint64_t *next_ns)
+static struct error *take_samples(struct sampler *sampler, bool woken, uint64_t *next_ns)
 {
 	uint64_t walked = sampler->parts.counters->value[COUNTER_host_walks];
 	uint64_t now_ns = clock_monotonic_ns();
 
 	TRY(drain(sampler, now_ns - SETTLE_NS));
 	TRY(sweep(sampler, now_ns));
-	uint64_t pause_ms = sampler->parts.counters->value[COUNTER_host_walks] > walked
-				    ? DRAIN_SOON_MS
-				    : DRAIN_MS;
+	uint64_t pause_ms = DRAIN_MS;
+	if (sampler->parts.counters->value[COUNTER_host_walks] > walked)
+		pause_ms = DRAIN_SOON_MS;
+	if (woken)
+		pause_ms = DRAIN_NEXT_MS;
+	sampler->rest_ns = clock_monotonic_ns() + REST_NS;
 	*next_ns = now_ns + pause_ms * 1000000;
 	return NULL;
 }
@@ -496,9 +508,9 @@ static struct error *sampler_wait(void *source, unsigned timeout_ms, int wake_fd
 		if (sampler->wall && sampler->started)
 			TRY(wall_look(sampler->wall, clock_monotonic_ns()));
 		if (woken.ring || woken.caller || clock_monotonic_ns() >= drain_ns)
-			TRY(take_samples(sampler, &drain_ns));
+			TRY(take_samples(sampler, woken.ring, &drain_ns));
 	}
-	return take_samples(sampler, &drain_ns);
+	return take_samples(sampler, false, &drain_ns);
 }
 
 /* --- ending a session */

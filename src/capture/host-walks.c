@@ -57,19 +57,34 @@ static struct error *set_tables(const struct host_walks *with, const struct host
 	return NULL;
 }
 
+/* Where the walk is among the frames of Python. */
+static struct python_walk begin_python(const struct host_begin *begin)
+{
+	if (begin->state && begin->image)
+		return (struct python_walk){.process = 1,
+					    .found = 1,
+					    .state = begin->state->state,
+					    .interpreter = begin->state->interpreter,
+					    .cframe = begin->state->cframe,
+					    .frame = begin->kepts ? begin->kept[0].at : 0};
+	return (struct python_walk){.process = begin->image && begin->fs_base};
+}
+
 static struct host_walk start_walk(const struct host_walks *walks, const struct host_begin *begin,
 				   const struct host_stack *stack)
 {
 	return (struct host_walk){.memory = begin->memory,
 				  .words = stack->word,
 				  .thread_state = begin->thread_state,
+				  .kept = begin->kept,
+				  .kepts = begin->kepts,
 				  .walk = {.at = begin->at,
 					   .flags = begin->flags,
 					   .depth = walks->depth,
 					   .fs_base = begin->fs_base,
 					   .words = (uint32_t)stack->words,
 					   .frames = count_frames(stack),
-					   .python = {.process = begin->image && begin->fs_base}}};
+					   .python = begin_python(begin)}};
 }
 
 static void end_round(const struct walk *walk, struct host_stack *stack)

@@ -34,6 +34,10 @@ struct host_begin {
 	struct python_image *image; /* whose Python frames to look for; NULL: nobody's */
 	uint64_t fs_base;           /* 0: not known */
 	uint64_t thread_state;      /* of CPython, as an earlier walk found it; 0: not known */
+	/* Python frames that are not read from memory, and whose they are; NULL: all are read. */
+	const struct python_kept_state *state;
+	const struct python_kept *kept;
+	size_t kepts;
 	struct memory memory;
 };
 

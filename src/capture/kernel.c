@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/array.h"
 #include "capture/loading.h"
@@ -139,7 +140,9 @@ static int take_record(void *context, void *data, size_t size)
 	const struct sample *sample = data;
 
 	if (size < sizeof(*sample) || sample->size != size ||
-	    size < sizeof(*sample) + 8ull * (sample->kernel_frames + sample->user_words) +
+	    size < sizeof(*sample) +
+			    8ull * (sample->kernel_frames + sample->user_words +
+				    sample->kept_words) +
 			    sample->copy_bytes) {
 		kernel->malformed++;
 		return 0;
@@ -316,6 +319,21 @@ void kernel_remove_process(struct kernel_side *kernel, uint32_t pid)
 	// A process that was never published is not there, which is as well.
 	(void)bpf_map_delete_elem(processes, &pid);
 	(void)bpf_map_delete_elem(bpf_map__fd(kernel->skeleton->maps.exec_times), &pid);
+}
+
+void kernel_await_program(struct kernel_side *kernel, uint32_t pid)
+{
+	char path[sizeof("/proc/4294967295/exe")];
+	uint32_t one = 1;
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	if (stat(path, &status))
+		return; // it is gone
+	uint64_t inode = status.st_ino;
+	// Without an entry the next process of the program is seen with its first sample.
+	(void)bpf_map_update_elem(bpf_map__fd(kernel->skeleton->maps.programs_to_tell), &inode,
+				  &one, BPF_ANY);
 }
 
 struct error *kernel_drain(struct kernel_side *kernel, kernel_sample_fn *fn, void *context)

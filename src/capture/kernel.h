@@ -68,6 +68,9 @@ struct error *kernel_set_process(struct kernel_side *kernel, uint32_t pid,
 				 const struct process_entry *entry);
 void kernel_remove_process(struct kernel_side *kernel, uint32_t pid);
 
+/* Be woken (kernel_poll_fd()) when another process begins to run the program that PID runs. */
+void kernel_await_program(struct kernel_side *kernel, uint32_t pid);
+
 /*
  * All samples that are in the ring now: FN gets each, valid during the call. A record that
  * contradicts its own size is skipped and counted as lost.

@@ -490,6 +490,8 @@ static struct error *find_python(struct processes *processes, struct process_sta
 		process->python_object = map->object;
 		struct python_place place = {process->pid, map->object, map->bias};
 		TRY(pythons_attach(processes->pythons, &place, &outcome, &process->python));
+		if (outcome == PYTHONS_attached && processes->sets.kernel)
+			kernel_await_program(processes->sets.kernel, process->pid);
 		if (outcome == PYTHONS_not_yet)
 			return retry_python(processes, process);
 	}

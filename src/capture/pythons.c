@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "abi/runtimes.h"
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -22,6 +23,7 @@ enum {
 	/* Names of code objects that are kept; above that all are dropped, and read again when they
 	 * are met again. */
 	CODES_MAX_BYTES = 24 << 20,
+	KNOWN_MAX = 16,
 };
 
 /* A code object of an image. */
@@ -49,8 +51,16 @@ struct python_image {
 	struct python_image *next, *previous;  /* in pythons.images */
 };
 
+/* What was found of an object in some process, and is true of every other. */
+struct known_python {
+	uint32_t object;
+	struct python_instance instance;
+};
+
 struct pythons {
 	struct pythons_options options;
+	struct known_python known[KNOWN_MAX];
+	uint32_t known_count, next_known;
 	struct python_image *images;
 	struct python_image *of_slot[TABLE_PYTHONS];
 	uint32_t slots[TABLE_PYTHONS]; /* free ones, used longest ago first */
@@ -82,6 +92,8 @@ void pythons_free(struct pythons *pythons)
 		pythons->images->refs = 1;
 		python_image_unref(pythons, pythons->images);
 	}
+	for (uint32_t i = 0; i < pythons->known_count; i++)
+		objects_unref(pythons->options.objects, pythons->known[i].object);
 	free(pythons->refusal);
 	free(pythons->told_refusal);
 	free(pythons);
@@ -243,6 +255,39 @@ const char *pythons_take_refusal(struct pythons *pythons)
 	return pythons->told_refusal;
 }
 
+static void remember(struct pythons *pythons, uint32_t object,
+		     const struct python_instance *instance)
+{
+	for (uint32_t i = 0; i < pythons->known_count; i++)
+		if (pythons->known[i].object == object)
+			return;
+	struct known_python *to = &pythons->known[pythons->next_known];
+	if (pythons->known_count == KNOWN_MAX)
+		objects_unref(pythons->options.objects, to->object);
+	else
+		pythons->known_count++;
+	pythons->next_known = (pythons->next_known + 1) % KNOWN_MAX;
+	objects_ref(pythons->options.objects, object);
+	*to = (struct known_python){object, *instance};
+}
+
+/*
+ * A program that starts is not ready to be looked at; but where its interpreter will be is known if
+ * another process was. RET stays NULL if not.
+ */
+static struct error *attach_early(struct pythons *pythons, const struct python_place *place,
+				  struct python_image **ret)
+{
+	for (uint32_t i = 0; i < pythons->known_count; i++) {
+		if (pythons->known[i].object != place->object)
+			continue;
+		struct python_instance instance = pythons->known[i].instance;
+		python_move(&instance, place->bias);
+		return add_image(pythons, &instance, place->object, ret);
+	}
+	return NULL;
+}
+
 struct error *pythons_attach(struct pythons *pythons, const struct python_place *place,
 			     enum pythons_outcome *ret_outcome, struct python_image **ret)
 {
@@ -262,13 +307,14 @@ struct error *pythons_attach(struct pythons *pythons, const struct python_place 
 	struct memory memory = process_memory_reader(process);
 	switch (python_attach(object, place->bias, &memory, &instance, why)) {
 	case PYTHON_ATTACH_ok:
+		remember(pythons, place->object, &instance);
 		TRY(add_image(pythons, &instance, place->object, ret));
 		*ret_outcome = *ret ? PYTHONS_attached : PYTHONS_none;
 		return NULL;
 	case PYTHON_ATTACH_later:
-		*ret_outcome = PYTHONS_not_yet;
-		return NULL;
-	case PYTHON_ATTACH_unreadable:
+	case PYTHON_ATTACH_unreadable: // or: not all of it is mapped yet
+		TRY(attach_early(pythons, place, ret));
+		*ret_outcome = *ret ? PYTHONS_attached : PYTHONS_not_yet;
 		return NULL;
 	case PYTHON_ATTACH_refused:
 		break;
@@ -387,6 +433,25 @@ static struct error *find_code(struct pythons *pythons, struct python_image *ima
 	return NULL;
 }
 
+/* The same of frames that the host's walk may meet. */
+static struct error *prefetch_kept(struct pythons *pythons, struct python_image *image,
+				   const struct sample *sample)
+{
+	const uint64_t *words = (const uint64_t *)(sample + 1);
+	const struct python_kept *kept =
+		(const struct python_kept *)(words + sample->kernel_frames + sample->user_words);
+	struct named_code *code;
+
+	for (size_t i = 1; i < sample->kept_words / PYTHON_KEPT_WORDS; i++) {
+		struct python_word word = {sample->pid,
+					   sample_runtime_word(RUNTIME_python, kept[i].code),
+					   kept[i].rest};
+		if (kept[i].rest && word_addr(&word))
+			TRY(find_code(pythons, image, &word, &code));
+	}
+	return NULL;
+}
+
 struct error *pythons_prefetch(struct pythons *pythons, const struct sample *sample)
 {
 	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->kernel_frames;
@@ -401,7 +466,7 @@ struct error *pythons_prefetch(struct pythons *pythons, const struct sample *sam
 			TRY(find_code(pythons, image, &word, &code));
 		i++;
 	}
-	return NULL;
+	return image ? prefetch_kept(pythons, image, sample) : NULL;
 }
 
 static struct error *set_text(struct profile *profile, const char *text, string_id *ret)

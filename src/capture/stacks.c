@@ -111,10 +111,9 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 				 struct process_state *process, enum walk_end *ret)
 {
 	const uint64_t *data = (const uint64_t *)(sample + 1);
-	struct copy copy = {
-		.sample = sample,
-		.bytes = (const char *)(data + sample->kernel_frames + sample->user_words)};
-	const struct host_begin begin = {
+	const uint64_t *kept = data + sample->kernel_frames + sample->user_words;
+	struct copy copy = {.sample = sample, .bytes = (const char *)(kept + sample->kept_words)};
+	struct host_begin begin = {
 		.process = process,
 		.at = sample->state,
 		.flags = (sample->flags & SAMPLE_leaf ? WALK_leaf : 0) |
@@ -123,6 +122,12 @@ static struct error *finish_walk(struct stacks *stacks, const struct sample *sam
 	};
 	struct host_stack stack = {.word = stacks->user, .words = stacks->user_words};
 
+	if (sample->kept_words && stacks->options.pythons) {
+		begin.image = pythons_find(stacks->options.pythons, sample->python);
+		begin.state = (const struct python_kept_state *)kept;
+		begin.kept = (const struct python_kept *)(begin.state + 1);
+		begin.kepts = sample->kept_words / PYTHON_KEPT_WORDS - 1;
+	}
 	TRY(host_walks_run(&stacks->options.walks, &begin, &stack));
 	stacks->user_words = stack.words;
 	*ret = stack.end;

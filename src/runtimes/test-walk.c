@@ -28,6 +28,10 @@ struct world {
 	int reads, fail_at; /* the FAIL_ATth read fails; 0: none */
 	struct python_layout layout;
 	struct python_process process;
+	/* Frames that are given to the walk, outwards from the thread's innermost. */
+	struct python_kept kept[8];
+	size_t kepts;
+	struct python_kept_state state;
 };
 
 static int read_world(void *context, uint64_t addr, void *to, size_t size)
@@ -166,6 +170,8 @@ static enum walk_end walk(struct world *world, unsigned depth, char ret[RESULT_W
 		.tables = &tables,
 		.memory = {.read = read_world, .context = world},
 		.words = words,
+		.kept = world->kept,
+		.kepts = world->kepts,
 		.walk = {.depth = depth,
 			 .mappings = 1,
 			 .fs_base = SELF,
@@ -174,6 +180,12 @@ static enum walk_end walk(struct world *world, unsigned depth, char ret[RESULT_W
 			 .at = {.pc = world->leaf_pc, .sp = STACK + 8, .fp = world->leaf_fp}}};
 	size_t length = 0;
 
+	if (world->kepts) {
+		host.walk.python.found = 1;
+		host.walk.python.state = world->state.state;
+		host.walk.python.interpreter = world->state.interpreter;
+		host.walk.python.frame = world->kept[0].at;
+	}
 	world->reads = 0;
 	host_walk(&host);
 	for (uint32_t i = 0; i < host.walk.words && length < RESULT_WORDS - 1; i++) {
@@ -367,6 +379,67 @@ TEST(a_list_of_threads_that_has_no_end_is_given_up)
 	check(&world, "ce!cec");
 }
 
+/* Every frame of the thread that was added last is kept, and then gone from memory. */
+static void keep_frames(struct world *world)
+{
+	uint64_t interpreter = world->word[(INTERPRETERS - MEMORY) / 8];
+
+	world->state.interpreter = interpreter;
+	world->state.state = world->word[(interpreter + 8 - MEMORY) / 8];
+	uint64_t at = world->word[(world->state.state + 24 - MEMORY) / 8];
+	while (at && world->kepts < sizeof(world->kept) / sizeof(*world->kept)) {
+		uint64_t *frame = &world->word[(at - MEMORY) / 8];
+		uint64_t owner = world->layout.frame_owner == PYTHON_ABSENT ? 0 : frame[3];
+		uint64_t line = frame[0] ? world->word[(frame[0] - MEMORY) / 8] : 0;
+		world->kept[world->kepts++] =
+			(struct python_kept){at, frame[0] | owner << PYTHON_OWNER_SHIFT, line * 2};
+		at = frame[1];
+		frame[0] = frame[1] = frame[2] = frame[3] = 0;
+	}
+}
+
+TEST(frames_that_were_kept_are_not_read)
+{
+	struct world world;
+
+	with_objects(&world);
+	keep_frames(&world);
+	ASSERT_EQ(world.kepts, 2);
+	check(&world, "ce1ce2c");
+
+	with_shims(&world);
+	keep_frames(&world);
+	ASSERT_EQ(world.kepts, 5);
+	check(&world, "ce12ce3c");
+}
+
+TEST(the_frames_of_an_evaluator_further_out_that_were_kept_wait_for_it)
+{
+	struct world world;
+	uint64_t inside[2];
+
+	begin(&world, PYTHON_FRAMES_shim);
+	two_evaluators(&world, inside);
+	uint64_t thread = add_thread(&world, add_interpreter(&world, 0), SELF);
+	uint64_t outer = add_frame(&world, 2, set_shim(&world, inside[1] - 8, 0));
+	put(&world, thread + 24, add_frame(&world, 1, outer));
+	keep_frames(&world);
+	ASSERT_EQ(world.kepts, 3);
+	check(&world, "cece12c");
+}
+
+TEST(in_the_place_of_a_frame_that_could_not_be_kept_is_the_reason)
+{
+	struct world world;
+
+	with_shims(&world);
+	keep_frames(&world);
+	world.kepts = 2;
+	world.kept[1].code = 0;
+	world.kept[1].rest = PYTHON_LOST_memory;
+	check(&world, "ce1!cec");
+}
+
 TEST(whatever_cannot_be_read_the_machine_frames_stay)
 {
 	static void (*const worlds[])(struct world *) = {with_objects, with_entries, with_shims};
@@ -400,4 +473,7 @@ RUN_TESTS(UNIT_TEST(each_call_of_an_evaluator_runs_one_frame_object),
 	  UNIT_TEST(a_list_of_frames_that_has_no_end_ends_with_the_depth),
 	  UNIT_TEST(a_return_address_does_not_pass_for_a_frame_of_an_interpreter),
 	  UNIT_TEST(a_list_of_threads_that_has_no_end_is_given_up),
+	  UNIT_TEST(frames_that_were_kept_are_not_read),
+	  UNIT_TEST(the_frames_of_an_evaluator_further_out_that_were_kept_wait_for_it),
+	  UNIT_TEST(in_the_place_of_a_frame_that_could_not_be_kept_is_the_reason),
 	  UNIT_TEST(whatever_cannot_be_read_the_machine_frames_stay))

@@ -22,6 +22,8 @@ WALK_INLINE int walk_machine(struct walk *w)
 		python_enter(w, low, w->after == END_none ? w->at.sp : ~0ull);
 		return 0;
 	}
+	if (walk_end_unknown(w->after) && python_keeps(w))
+		return 0;
 	w->end = w->after;
 	return w->end != END_none;
 }
@@ -41,6 +43,9 @@ WALK_INLINE int walk_one(struct walk *w)
 		break;
 	case WALK_python:
 		full = python_frame(w);
+		break;
+	case WALK_keep:
+		python_keep(w);
 		break;
 	}
 	if (full)

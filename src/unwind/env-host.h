@@ -38,6 +38,8 @@ struct host_walk {
 	 * NULL; borrowed. */
 	uint64_t *places;
 	uint64_t thread_state; /* of CPython, the first it has; 0: not known, it is looked for */
+	const struct python_kept *kept; /* frames that are not read from memory; borrowed */
+	size_t kepts;
 };
 
 static inline struct host_walk *host_of(const struct walk *w)
@@ -108,6 +110,33 @@ WALK_INLINE int env_state_is_innermost(const struct walk *w)
 /* The host walks a thread once. */
 WALK_INLINE void env_keep_state(const struct walk *w, __u64 state)
 {
+}
+
+WALK_INLINE int env_keeps(const struct walk *w)
+{
+	return 0;
+}
+
+WALK_INLINE int env_keep(struct walk *w, const struct python_kept *frame)
+{
+	return -1;
+}
+
+/* Frames are met in their order, but for those that an evaluator gives back. */
+WALK_INLINE int env_kept(struct walk *w, struct python_kept *ret, __u64 *previous)
+{
+	const struct host_walk *host = host_of(w);
+
+	for (size_t looked = 0; looked < host->kepts; looked++) {
+		size_t i = (w->python.kept + looked) % host->kepts;
+		if (host->kept[i].at != w->python.frame)
+			continue;
+		w->python.kept = (__u32)i;
+		*ret = host->kept[i];
+		*previous = i + 1 < host->kepts ? host->kept[i + 1].at : 0;
+		return 0;
+	}
+	return -1;
 }
 
 WALK_INLINE int push(struct walk *w, __u64 pc)

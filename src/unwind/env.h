@@ -14,6 +14,10 @@
  *   env_thread_state(w)         where the thread's state was found before; 0: not known
  *   env_state_is_innermost(w)   non-zero: of all states that the thread has now it is the first
  *   env_keep_state(w, address)  where it is
+ *   env_keeps(w)                does somebody walk on from here? Python frames are kept for them
+ *   env_keep(w, frame)          one of them; non-zero: the buffer is full
+ *   env_kept(w, ret, previous)  frame w->python.frame as it was kept, and the address of the one
+ *                               that called it; non-zero: no such
  *   push(w, pc)                 one more machine frame; non-zero: the buffer is full
  *   push_runtime(w, head, rest, at)  one more frame of a runtime, two words (abi/sample.h); AT is
  *                               its address in the target, for those who look further

@@ -26,6 +26,7 @@ enum walk_phase {
 	WALK_native = 0,  /* one machine frame */
 	WALK_find_thread, /* look at one thread state of CPython */
 	WALK_python,      /* one frame of CPython */
+	WALK_keep,        /* one frame of CPython for who walks on */
 };
 
 /* Where a walk is among the frames of CPython. */
@@ -41,6 +42,8 @@ struct python_walk {
 	__u32 first_frames, first_words;
 	__u32 found; /* the thread's state has been found */
 	__u32 lost;  /* enum python_lost: no Python frames in the rest of this walk */
+	__u32 keep;  /* the machine frames are over; frames are kept for who walks on */
+	__u32 kept;  /* so many */
 };
 
 struct walk {

@@ -410,6 +410,22 @@ static enum verdict try_attach(struct attempt *a)
 	return verdict == VERDICT_right ? check_process(a) : verdict;
 }
 
+void python_move(struct python_instance *instance, uint64_t bias)
+{
+	uint64_t distance = bias - instance->bias;
+	struct python_process *process = &instance->process;
+
+	instance->bias = bias;
+	instance->runtime += instance->runtime ? distance : 0;
+	process->interpreters += distance;
+	process->holder += process->holder ? distance : 0;
+	instance->code_type += instance->code_type ? distance : 0;
+	for (uint32_t i = 0; i < process->evals; i++) {
+		process->eval[i].start += distance;
+		process->eval[i].end += distance;
+	}
+}
+
 enum python_attach python_attach(const struct python_object *object, uint64_t bias,
 				 const struct memory *memory, struct python_instance *ret,
 				 char *ret_reason)

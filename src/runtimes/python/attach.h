@@ -42,6 +42,9 @@ enum python_attach python_attach(const struct python_object *object, uint64_t bi
 				 const struct memory *memory, struct python_instance *ret,
 				 char *ret_reason);
 
+/* INSTANCE as it is in another process, which has the same object at BIAS. */
+void python_move(struct python_instance *instance, uint64_t bias);
+
 /* A thread that has run Python code and has not ended. */
 struct python_thread {
 	uint64_t state, interpreter;  /* addresses */

@@ -42,6 +42,8 @@ WALK_INLINE void python_lose(struct walk *w, enum python_lost why)
 {
 	w->python.lost = why;
 	w->phase = WALK_native;
+	if (w->python.keep)
+		return;
 	// A full buffer ends the walk at its next frame.
 	(void)push_runtime(w, sample_runtime_word(RUNTIME_python, 0), why, w->python.frame);
 }
@@ -124,7 +126,7 @@ WALK_INLINE int python_look(struct walk *w, const struct python_process *process
 	// One inside of the other: the second is not where the next walk begins.
 	if (!at->found)
 		env_keep_state(w, at->state);
-	w->phase = WALK_python;
+	w->phase = at->keep ? WALK_keep : WALK_python;
 	return python_begin(w, process, layout);
 }
 
@@ -202,22 +204,41 @@ WALK_INLINE int python_position(struct walk *w, const struct python_layout *layo
 	return 0;
 }
 
-/* Push the present frame. Non-zero: unreadable, or (*FULL) no room. */
-WALK_INLINE int python_push(struct walk *w, const struct python_layout *layout, __u64 code,
-			    int *full)
+WALK_INLINE int python_is_shim(const struct python_layout *layout, __u64 owner)
+{
+	return layout->frames == PYTHON_FRAMES_shim && owner >= layout->shim;
+}
+
+/* The present frame and the one that called it. Non-zero: unreadable. */
+WALK_INLINE int python_read(struct walk *w, const struct python_layout *layout,
+			    struct python_kept *ret, __u64 *previous)
 {
 	__u32 position, first_line, cookie = PYTHON_COOKIE_NONE;
-	__u64 name;
+	__u64 code, name;
+	__u8 owner = 0;
 
+	if (!env_kept(w, ret, previous))
+		return 0;
+	ret->at = w->python.frame;
+	if (read_user(w, &code, ret->at + layout->frame_code) ||
+	    read_user(w, previous, ret->at + layout->frame_previous))
+		return -1;
+	if (layout->frame_owner != PYTHON_ABSENT &&
+	    read_user(w, &owner, ret->at + layout->frame_owner))
+		return -1;
+	code = PYTHON_POINTER(code) & ((1ull << PYTHON_OWNER_SHIFT) - 1);
+	ret->code = code | (__u64)owner << PYTHON_OWNER_SHIFT;
+	ret->rest = 0;
+	if (python_is_shim(layout, owner))
+		return 0;
 	if (python_position(w, layout, code, &position))
 		return -1;
 	// A code object that is not in memory is read by the host; the frame stays.
 	if (!read_user(w, &first_line, code + layout->code_first_line) &&
 	    !read_user(w, &name, code + layout->code_name))
 		cookie = python_cookie(first_line, name);
-	*full = push_runtime(w, sample_runtime_word(RUNTIME_python, code),
-			     (__u64)cookie << 32 | position, w->python.frame);
-	return *full;
+	ret->rest = (__u64)cookie << 32 | position;
+	return 0;
 }
 
 /* The pushed frames are run by an evaluator further out: take them back. */
@@ -233,16 +254,13 @@ WALK_INLINE void python_undo(struct walk *w)
 WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, int *full)
 {
 	struct python_walk *at = &w->python;
-	__u64 code, previous;
-	__u8 owner = 0;
+	struct python_kept frame;
+	__u64 previous, owner;
 
-	if (read_user(w, &code, at->frame + layout->frame_code) ||
-	    read_user(w, &previous, at->frame + layout->frame_previous))
+	if (python_read(w, layout, &frame, &previous))
 		return -1;
-	if (layout->frame_owner != PYTHON_ABSENT &&
-	    read_user(w, &owner, at->frame + layout->frame_owner))
-		return -1;
-	if (layout->frames == PYTHON_FRAMES_shim && owner >= layout->shim) {
+	owner = frame.code >> PYTHON_OWNER_SHIFT;
+	if (python_is_shim(layout, owner)) {
 		if (at->frame >= at->high) {
 			python_undo(w);
 			return 0;
@@ -251,7 +269,9 @@ WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, i
 		w->phase = WALK_native;
 		return 0;
 	}
-	if (python_push(w, layout, PYTHON_POINTER(code), full))
+	*full = push_runtime(w, sample_runtime_word(RUNTIME_python, frame.code), frame.rest,
+			     frame.at);
+	if (*full)
 		return -1;
 	at->frame = previous;
 	if (layout->frames == PYTHON_FRAMES_objects)
@@ -295,4 +315,30 @@ WALK_INLINE int python_frame(struct walk *w)
 	if (python_one(w, layout, &full) && !full)
 		python_lose(w, PYTHON_LOST_memory);
 	return full;
+}
+
+/* The host walks on from here: keep what Python frames it may meet. */
+WALK_INLINE int python_keeps(struct walk *w)
+{
+	if (!w->python.process || w->python.lost || !env_keeps(w))
+		return 0;
+	w->python.keep = 1;
+	w->phase = w->python.found ? WALK_keep : WALK_find_thread;
+	return 1;
+}
+
+/* One frame for the host. In the place of one that cannot be read stands the reason. */
+WALK_INLINE void python_keep(struct walk *w)
+{
+	const struct python_process *process = env_python(w);
+	const struct python_layout *layout = process ? env_layout(w, process->layout) : 0;
+	struct python_kept frame;
+	__u64 previous = 0;
+
+	if (layout && w->python.frame && python_read(w, layout, &frame, &previous))
+		frame = (struct python_kept){w->python.frame, 0, PYTHON_LOST_memory};
+	if (layout && w->python.frame && !env_keep(w, &frame))
+		w->python.frame = previous;
+	else
+		w->phase = WALK_native;
 }
