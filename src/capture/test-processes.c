@@ -71,6 +71,10 @@ struct error *kernel_set_process(struct kernel_side *kernel, uint32_t pid,
 	return NULL;
 }
 
+void kernel_await_program(struct kernel_side *kernel, uint32_t pid)
+{
+}
+
 void kernel_remove_process(struct kernel_side *kernel, uint32_t pid)
 {
 	struct kernel_row *row = row_of(kernel, pid);
