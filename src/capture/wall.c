@@ -114,8 +114,13 @@ void wall_end_session(struct wall *wall)
 
 static bool wanted(const struct wall *wall, const struct thread_record *record)
 {
-	// Those that run are met by the ticks; the kernel's own threads sleep for ever.
+	struct thread_registers registers;
+
+	// Those that run are met by the ticks; the kernel's own threads sleep for ever, those that
+	// it adds to processes too.
 	if (record->flags & (THREAD_on_cpu | THREAD_no_user))
+		return false;
+	if (record->flags & THREAD_words && !thread_record_registers(record, &registers))
 		return false;
 	if (!wall->options.tid_count)
 		return kernel_is_target(wall->options.kernel, record->pid);
@@ -277,6 +282,24 @@ static struct error *walk_moved(struct wall *wall)
 	return NULL;
 }
 
+/* In the place of a stack that could not be had: the thread ran. */
+static struct error *add_moved(struct wall *wall, const struct thread_record *record)
+{
+	static const struct thread_stack no_kernel;
+	uint64_t no_words[1] = {0};
+	const struct stacks_thread thread = {
+		.head = head_of(wall, record),
+		.kernel = &no_kernel,
+		.stack = {.word = no_words, .end = END_moved},
+	};
+	struct stacks_kept kept;
+
+	counter_add(wall->options.counters, COUNTER_wall_moved, 1);
+	TRY(stacks_keep(wall->options.stacks, &thread, &kept));
+	stacks_repeat(wall->options.stacks, &kept);
+	return NULL;
+}
+
 static struct error *add_all(struct wall *wall)
 {
 	struct seen *seen;
@@ -289,7 +312,7 @@ static struct error *add_all(struct wall *wall)
 		if (seen->has_stack)
 			stacks_repeat(wall->options.stacks, &seen->kept);
 		else
-			counter_add(wall->options.counters, COUNTER_wall_moved, 1);
+			TRY(add_moved(wall, record));
 	}
 	return NULL;
 }
