@@ -75,15 +75,28 @@ static struct error *name_machine(struct target *target, const struct place *at,
 	return NULL;
 }
 
+/* The first variable of STACK that belongs to the frame at WORD or to one further out. */
+static size_t find_variables(const struct target_stack *stack, size_t word)
+{
+	size_t low = 0, high = stack->variables;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (stack->variable[middle].word < word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* The variables that STACK has of the frame at WORD. */
 static struct error *add_locals(struct target *target, const struct target_stack *stack,
 				size_t word, struct target_frame *frame)
 {
-	size_t first = 0, count = 0;
+	size_t first = find_variables(stack, word), count = 0;
 	struct target_local *local;
 
-	while (first < stack->variables && stack->variable[first].word != word)
-		first++;
 	while (first + count < stack->variables && stack->variable[first + count].word == word)
 		count++;
 	if (!count)
