@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ PROGRAMS = ROOT / "tests/targets/python"
 PLACES = ["/usr/bin/python[23].*", "~/.pyenv/versions/*/bin/python[23].*", "/opt/pythons/*/bin/python[23].*"]
 WANTED = ["2.7", "3.5", "3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t", "3.12d",
           "3.14d", "3.12 with musl"]
+PATIENCE = 90  # seconds until a program has told its stacks, beside a group of others
 ABOUT = """
 import sys
 try:
@@ -48,6 +50,11 @@ class Program:
         head = path.read_text(encoding="utf-8")
         self.needs = tuple(map(int, re.search(r"^# needs: (\d+)\.(\d+)$", head, re.M).groups()))
         self.imports = [word for line in re.findall(r"^# imports: (.*)$", head, re.M) for word in line.split()]
+        self.quick = [word for line in re.findall(r"^# quick: (.*)$", head, re.M) for word in line.split()]
+
+    def quick_for(self, interpreter):
+        """Does a short run take it with this interpreter, too?"""
+        return "all" in self.quick or interpreter.kind.replace(" ", "-") in self.quick
 
 
 @functools.lru_cache(maxsize=None)
@@ -108,30 +115,46 @@ def debian():
     return next((one for one in interpreters() if one.path.startswith("/usr/bin/")), None)
 
 
+def prepare():
+    """In a process that becomes a target: it leaves CPUs to others, and may leave a core file in its folder."""
+    os.nice(5)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+
 class Target:
     """A program that runs, and what it told of its stacks."""
 
     def __init__(self, command, folder, pause, **environment):
-        self.expect_path = pathlib.Path(folder) / "expect.jsonl"
-        self.log_path = pathlib.Path(folder) / "log"
+        self.folder = pathlib.Path(folder)
+        self.expect_path = self.folder / "expect.jsonl"
+        self.log_path = self.folder / "log"
         environment = clean_environment(**{"CAIRN_EXPECT": str(self.expect_path), "CAIRN_PAUSE": pause, **environment})
         with open(self.log_path, "wb") as log:
             self.child = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                          env=environment, preexec_fn=lambda: os.nice(5))
+                                          env=environment, cwd=self.folder, preexec_fn=prepare)
         self.pid = self.child.pid
+        self.deadline = time.monotonic() + PATIENCE
 
-    def wait_ready(self, patience=60):
-        """{tid: what it told}"""
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            rows = self.expect_path.read_bytes().split(b"\n") if self.expect_path.exists() else []
-            if b'{"ready": true}' in rows:
-                told = [json.loads(row) for row in rows if row and row != b'{"ready": true}']
-                return {row["tid"]: row for row in told}
-            if self.child.poll() is not None:
-                break
-            time.sleep(0.02)
+    def look(self):
+        """{tid: what it told}, None if it is not ready yet; it has only so much time."""
+        rows = self.expect_path.read_bytes().split(b"\n") if self.expect_path.exists() else []
+        if b'{"ready": true}' in rows:
+            told = [json.loads(row) for row in rows if row and row != b'{"ready": true}']
+            return {row["tid"]: row for row in told}
+        time.sleep(0.005)
+        if self.child.poll() is None and time.monotonic() < self.deadline:
+            return None
         raise AssertionError(f"{self.child.args}: told nothing\n{self.log_path.read_text(errors='replace')}")
+
+    def wait_ready(self):
+        told = self.look()
+        while told is None:
+            told = self.look()
+        return told
+
+    def close(self):
+        self.stop()
 
     def stop(self):
         if self.child.poll() is None:
@@ -139,8 +162,8 @@ class Target:
         self.child.wait()
 
 
-def wait_still(pid, patience=5):
-    """Until no thread runs: what is between the last word of a thread and its rest takes a moment."""
+def wait_still(pid, patience=1):
+    """Until no thread runs: what is between the last word of a thread and its rest takes a moment. Some never rest."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         states = []
@@ -158,8 +181,32 @@ def start(interpreter, program, folder, pause):
     return Target([interpreter.path, program.path], folder, pause)
 
 
-def make_core(pid, folder):
-    """A core file by gdb's gcore."""
+def kernel_makes_cores():
+    """Not where another program is given them."""
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    return bool(re.match(r"[^|@/][^/]*$", pattern)) and hard == resource.RLIM_INFINITY
+
+
+def why_no_cores():
+    """None if there can be core files."""
+    if kernel_makes_cores() or shutil.which("gcore"):
+        return None
+    return "the kernel gives cores to another program, and there is no gcore (gdb)"
+
+
+def make_core(target):
+    """A core file: the kernel's, after which the target is gone, else gdb's."""
+    if not kernel_makes_cores():
+        return core_by_gdb(target.pid, target.folder)
+    target.child.send_signal(signal.SIGABRT)
+    target.child.wait()
+    found = list(target.folder.glob("*core*"))
+    assert found, f"no core file in {target.folder}"
+    return found[0]
+
+
+def core_by_gdb(pid, folder):
     done = subprocess.run(["gcore", "-o", str(folder / "core"), str(pid)], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=120, check=False)
     path = folder / f"core.{pid}"
@@ -167,11 +214,23 @@ def make_core(pid, folder):
     return path
 
 
-def has_gcore():
-    return shutil.which("gcore") is not None
-
-
 # --- what cairn said
+
+SAMPLE_KEYS = ("function", "file", "line")
+DUMP_KEYS = ("function", "file", "line", "first_line")
+
+
+def threads_of(done):
+    """{tid: thread} of what `cairn dump -j` printed."""
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["schema"] == 1
+    return {thread["tid"]: thread for thread in answer["threads"]}
+
+
+def dump(cairn, *what):
+    return threads_of(cairn.run("dump", *what, "-j"))
+
 
 def python_frames(frames):
     return [frame for frame in frames if frame["kind"] == "python"]
@@ -201,6 +260,22 @@ def as_utf8(text):
     return re.sub("[\ud800-\udfff\0]", lambda one: repr(one[0])[1:-1], text)
 
 
+def modules_of(file):
+    """What may stand before a function of FILE: an end of its path, as one is imported."""
+    if file.startswith("<"):
+        frozen = re.match(r"<frozen (.*)>$", file)
+        return [frozen[1] + "."] if frozen else [""]
+    words = re.sub(r"(/__init__)?\.py$", "", file).split("/")
+    return [".".join(words[-count:]) + "." for count in range(1, len(words) + 1) if words[-count:] != [""]] or [""]
+
+
+def with_module(frame, said):
+    """FRAME as a sample has it: before the function stands its module, one of those that its file allows."""
+    file = said["file"] or "" if said and same_text(said["file"], frame["file"]) else frame["file"]
+    names = [module + frame["function"] for module in modules_of(file)]
+    return {**frame, "function": next((name for name in names if said and same_text(said["function"], name)), names[0])}
+
+
 def same_text(said, expected):
     """Texts from a target have a maximum: a long one may end early, and says so."""
     expected = as_utf8(expected)
@@ -210,12 +285,12 @@ def same_text(said, expected):
         and expected.startswith(said[:-1])
 
 
-def difference(said, expected, keys):
+def difference(said, expected, keys, as_said=lambda frame, _: frame):
     """None, or a text for a person: where Python frames are not what the target told."""
     rows = []
     for number in range(max(len(said), len(expected))):
         one = said[number] if number < len(said) else None
-        other = expected[number] if number < len(expected) else None
+        other = as_said(expected[number], one) if number < len(expected) else None
         if one and other and all(same_text(one[key], other[key]) if isinstance(other[key], str) else one[key] == other[key]
                                  for key in keys):
             continue
@@ -224,6 +299,37 @@ def difference(said, expected, keys):
         if len(rows) == 5:
             break
     return "\n".join(rows) if rows else None
+
+
+def check_dump(threads, told):
+    """Each thread that told has the stack it told; all stacks are whole."""
+    wrong = [f"thread {tid}, {thread['name']!r}: ends by {thread['end']}, {thread['frames'][-1:]}"
+             for tid, thread in threads.items() if thread["end"] != "root"]
+    for tid, row in told.items():
+        if tid not in threads:
+            wrong.append(f"thread {tid}, {row['name']!r}: not in the dump")
+            continue
+        found = difference(python_frames(threads[tid]["frames"]), row["frames"], DUMP_KEYS)
+        if found:
+            wrong.append(f"thread {tid}, {row['name']!r}:\n{found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def check_samples(stacks, told):
+    """Each sample has the stack of one of the threads. Returns the threads that were seen."""
+    seen, total, wrong = set(), 0, []
+    for frames, count in stacks:
+        total += count
+        found = {tid: difference(python_frames(frames), row["frames"], SAMPLE_KEYS, with_module)
+                 for tid, row in told.items()}
+        same = [tid for tid, text in found.items() if text is None]
+        seen.update(same)
+        if not same:
+            shown = " <- ".join(f"{frame['function'][:60]}" for frame in frames[:12])
+            wrong.append(f"{count} samples: {shown}\n{min(found.values(), key=len)}")
+    assert total > 0, "no samples"
+    assert not wrong, f"of {total} samples, wrong:\n" + "\n".join(wrong)
+    return seen
 
 
 def main():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 3.6
+# quick: 3.13
 """Asynchronous generators and comprehensions."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: all
 """Functions that C code calls, one inside the other: sorted, reduce, re.sub, map, filter, json, max."""
 import functools
 import json

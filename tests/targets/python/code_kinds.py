@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: 2.7 3.12
 """Every kind of code object calls the next: functions, methods, lambda, exec, eval, comprehensions, class bodies."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# needs: 3.5
+# needs: 3.6
+# quick: 3.6 3.9
 """Coroutines without a loop: await, async with, async for, an object with __await__."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: all
 """Generators that ask generators, by for, next, send and sum."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 3.8
+# quick: 3.13
 """Names that nobody wrote for a terminal: not ASCII, separators, line ends, escape sequences, halves of characters."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: all
 """A function 500 deep in itself, partly through C code."""
 import sys
 

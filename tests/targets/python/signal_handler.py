@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: 3.12
 """A handler of a signal that came in the middle of a function, and one that came in the middle of that."""
 import os
 import signal

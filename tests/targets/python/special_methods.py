@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: 3.12 3.14
 """Methods that C code calls, one inside the other; with, try, except and finally; a destructor."""
 from expect import LONG, pause, tell
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 3.8
+# quick: 3.8 3.12 3.13t 3.14
 """A thread inside a second interpreter, started by code of the first one."""
 import os
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 3.5
+# quick: all
 # imports: asyncio
 """asyncio: tasks gathered by a task, one of them is running, others wait."""
 import asyncio

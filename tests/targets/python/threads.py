@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: all
 """Threads that run, sleep, and wait for locks, conditions and queues; the main thread joins one of them."""
 import threading
 import time

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 2.7
+# quick: 3.12 3.14
 """A profile function and a trace function, which the evaluator calls around other code."""
 import sys
 

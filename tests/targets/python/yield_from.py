@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: 3.5
+# quick: 3.10
 """Generators that delegate, thirty deep."""
 from expect import LONG, pause, tell
 
