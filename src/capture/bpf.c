@@ -33,6 +33,7 @@ enum {
 	REST_NS = 1000 * 1000,
 	// Before the first sample, for the rows of what runs at the moment.
 	WARM_NS = 300 * 1000 * 1000,
+	WARM_CHOSEN_NS = 700 * 1000 * 1000, /* of one second until the first sample */
 	// How long the rings may fill while samples are worked off.
 	COLLECT_NS = 20 * 1000 * 1000,
 	SWEEP_NS = 1000 * 1000 * 1000,
@@ -59,6 +60,8 @@ struct sampler {
 	struct capture_options options; /* pointers in it are not used after opening */
 	const struct perf_event_row *event;
 	struct cpus only_cpus; /* none: all */
+	uint32_t *pids;        /* owned; none: those that tids and cgroups say, or all */
+	size_t pid_count;
 	int *cgroup_fds;
 	size_t cgroup_count, cgroup_room;
 	struct kernel_side *kernel;
@@ -121,6 +124,15 @@ static struct error *copy_cpus(struct sampler *sampler, const struct capture_opt
 	return NULL;
 }
 
+static struct error *copy_pids(struct sampler *sampler, const struct capture_options *options)
+{
+	TRY(ARRAY_NEW(sampler->pids, options->pid_count + 1));
+	for (size_t i = 0; i < options->pid_count; i++)
+		sampler->pids[i] = options->pids[i];
+	sampler->pid_count = options->pid_count;
+	return NULL;
+}
+
 static struct error *open_kernel(struct sampler *sampler, const struct capture_options *options)
 {
 	struct kernel_options with = {
@@ -168,6 +180,7 @@ static void sampler_close(void *source)
 	for (size_t i = 0; i < sampler->cgroup_count; i++)
 		close(sampler->cgroup_fds[i]);
 	free(sampler->cgroup_fds);
+	free(sampler->pids);
 	cpus_deinit(&sampler->only_cpus);
 	cpus_deinit(&sampler->online);
 	for (int i = 0; i < 2; i++) {
@@ -187,6 +200,7 @@ static struct error *open_sampler(struct sampler *sampler, const struct capture_
 				 options->event);
 	TRY(open_cgroups(sampler, options));
 	TRY(copy_cpus(sampler, options));
+	TRY(copy_pids(sampler, options));
 	return open_kernel(sampler, options);
 }
 
@@ -321,6 +335,22 @@ static struct error *listen_to_cpus(struct sampler *sampler)
 	return NULL;
 }
 
+/*
+ * Load the rows that the first samples need. Those without are finished by the host, from a copy of
+ * the stack, which has no frames of an interpreter.
+ */
+static struct error *warm(struct sampler *sampler, uint64_t now_ns)
+{
+	struct processes *processes = sampler->parts.processes;
+
+	for (size_t i = 0; i < sampler->pid_count; i++)
+		TRY(processes_warm_one(processes, sampler->pids[i], now_ns + WARM_CHOSEN_NS));
+	// Nobody looks at the others.
+	if (sampler->pid_count && !sampler->options.children)
+		return NULL;
+	return processes_warm(processes, now_ns + WARM_NS);
+}
+
 static struct error *sampler_start(void *source)
 {
 	struct sampler *sampler = source;
@@ -330,7 +360,7 @@ static struct error *sampler_start(void *source)
 	TRY(listen_to_cpus(sampler));
 	now_ns = clock_monotonic_ns();
 	TRY(processes_scan(sampler->parts.processes, now_ns));
-	TRY(processes_warm(sampler->parts.processes, now_ns + WARM_NS));
+	TRY(warm(sampler, now_ns));
 	log_debug("scan walker=\"%s\" processes=%zu ms=%llu", kernel_variant_name(sampler->kernel),
 		  processes_count(sampler->parts.processes),
 		  (unsigned long long)(clock_monotonic_ns() - now_ns) / 1000000);

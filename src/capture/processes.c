@@ -239,21 +239,37 @@ static bool running(uint32_t pid)
 	return is;
 }
 
+/* Load the rows of all that PROCESS has mapped, until UNTIL_NS. */
+static struct error *load_rows(struct processes *processes, const struct process_state *process,
+			       uint64_t until_ns)
+{
+	const struct map_set *set = process->maps;
+
+	for (size_t i = 0; i < set->count && clock_monotonic_ns() < until_ns; i++)
+		if (set->map[i].object != OBJECT_NONE)
+			TRY(objects_load(processes->sets.objects, set->map[i].object));
+	return NULL;
+}
+
 struct error *processes_warm(struct processes *processes, uint64_t until_ns)
 {
-	for (size_t i = 0; i < processes->count; i++) {
-		const struct map_set *set = processes->process[i]->maps;
-		if (processes->process[i]->pid == (uint32_t)getpid() ||
-		    !running(processes->process[i]->pid))
-			continue;
-		for (size_t k = 0; k < set->count; k++) {
-			if (clock_monotonic_ns() > until_ns)
-				return NULL;
-			if (set->map[k].object != OBJECT_NONE)
-				TRY(objects_load(processes->sets.objects, set->map[k].object));
-		}
-	}
+	for (size_t i = 0; i < processes->count && clock_monotonic_ns() < until_ns; i++)
+		if (processes->process[i]->pid != (uint32_t)getpid() &&
+		    running(processes->process[i]->pid))
+			TRY(load_rows(processes, processes->process[i], until_ns));
 	return NULL;
+}
+
+struct error *processes_warm_one(struct processes *processes, uint32_t pid, uint64_t until_ns)
+{
+	const struct process_state *process = find(processes, pid);
+	const struct process_state *own = find(processes, (uint32_t)getpid());
+
+	// A command that was started for the session is about to exec: it is cairn still.
+	if (!process || !process->maps->count ||
+	    (own && own->maps->count && process->maps->map[0].object == own->maps->map[0].object))
+		return NULL;
+	return load_rows(processes, process, until_ns);
 }
 
 /* --- events */

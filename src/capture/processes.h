@@ -40,6 +40,9 @@ struct error *processes_scan(struct processes *processes, uint64_t now_ns);
  */
 struct error *processes_warm(struct processes *processes, uint64_t until_ns);
 
+/* The same of process PID, whether it runs or not: it is what will be looked at. */
+struct error *processes_warm_one(struct processes *processes, uint32_t pid, uint64_t until_ns);
+
 /* Apply EVENT: events come in the order of time. */
 struct error *processes_apply(struct processes *processes, const struct side_event *event);
 
