@@ -10,8 +10,8 @@ import os
 import re
 
 EVALUATORS = ("_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx")
-# What starts Python code: the program itself, a thread.
-ROOTS = ("<module>", "_bootstrap")
+# What starts Python code: a program, `python -m`, a thread.
+ROOTS = ("<module>", "_run_module_as_main", "_bootstrap")
 START = ("libc.so", "libc-2.", "libpthread", "ld-linux")
 EXAMPLES_FRAMES = 60
 # What differs from py-spy, and why: {kind: reason}.
@@ -70,6 +70,9 @@ def what_is_wrong(frames):
     cut = next((frame for frame in frames if frame["kind"] == "cut"), None)
     if cut:
         return cut["function"]
+    python = [frame for frame in frames if frame["kind"] == "python"]
+    if not python and sum(map(is_evaluator, frames)) > 1:
+        return "an interpreter, but no Python frames"
     innermost = True
     for number, frame in enumerate(frames):
         before = frames[number - 1] if number else None
@@ -81,7 +84,6 @@ def what_is_wrong(frames):
             if not innermost:
                 return "an evaluator without Python frames"
         innermost = innermost and not is_evaluator(frame)
-    python = [frame for frame in frames if frame["kind"] == "python"]
     if python and python[-1]["function"].rpartition(".")[2] not in ROOTS:
         return f"the outermost Python function is {python[-1]['function']}"
     return None

@@ -9,10 +9,10 @@ explained. Needs root.
 """
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,28 +27,41 @@ WHOLE_PERCENT = 99.0
 FREEZE_SECONDS = 5
 
 
-class Frozen:
-    """A process that stands still for as long as the with block lasts."""
+class Freezer:
+    """A control group of version 2 that holds processes still while others look at them. SIGSTOP would not do: py-spy refuses
+    a process that it stopped."""
 
-    def __init__(self, pid):
-        self.pid = pid
+    def __init__(self, pids):
+        mounts = (line.split() for line in session.read_text("/proc/mounts").split("\n"))
+        root = next((words[1] for words in mounts if words[2:3] == ["cgroup2"]), None)
+        if not root:
+            raise RuntimeError("processes are frozen by cgroup v2, which is not mounted")
+        self.folder = pathlib.Path(root) / f"cairn-bench-{os.getpid()}"
+        self.folder.mkdir()
+        for pid in pids:
+            (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
-    def __enter__(self):
-        os.kill(self.pid, signal.SIGSTOP)
+    def set(self, frozen):
+        (self.folder / "cgroup.freeze").write_text(str(int(frozen)), encoding="ascii")
         deadline = time.monotonic() + FREEZE_SECONDS
-        while not self.stands():
+        while f"frozen {int(frozen)}" not in session.read_text(self.folder / "cgroup.events"):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"process {self.pid} does not stop")
+                raise RuntimeError("a process does not freeze")
             time.sleep(0.002)
 
-    def stands(self):
-        """A thread that is in the kernel stops on its way out of it, and some take their time."""
-        tasks = os.listdir(f"/proc/{self.pid}/task")
-        stats = [session.read_text(f"/proc/{self.pid}/task/{task}/stat") for task in tasks]
-        return all(stat.rpartition(")")[2].split()[:1] in ([], ["T"], ["t"], ["Z"], ["X"]) for stat in stats)
+    def __enter__(self):
+        self.set(True)
 
     def __exit__(self, *_):
-        os.kill(self.pid, signal.SIGCONT)
+        self.set(False)
+
+    def remove(self):
+        """The processes in it have ended, or end this moment."""
+        deadline = time.monotonic() + FREEZE_SECONDS
+        while self.folder.exists() and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+            time.sleep(0.05)
 
 
 def run(words, patience=60):
@@ -67,13 +80,13 @@ def record(bench, pids):
     return app_stacks.tally_samples(app_stacks.read_page(output))
 
 
-def compare(bench, pids):
+def compare(bench, pids, freezer):
     """Counter of how cairn's stacks and py-spy's differ, and an example of each kind."""
     found, examples = collections.Counter(), {}
     for turn in range(bench.freezes):
         time.sleep(0.02 + 0.013 * (turn % 7))
         pid = pids[turn % len(pids)]
-        with Frozen(pid):
+        with freezer:
             ours = json.loads(run([bench.cairn, "dump", pid, "-j", "--no-lines"]))
             theirs = json.loads(run([bench.pyspy, "dump", "-p", pid, "--native", "-j"]))
         for kind, example in app_stacks.compare(ours, theirs):
@@ -92,9 +105,15 @@ class Bench:
         self.failed = []
 
     def app(self, app):
-        with python_apps.Running(self.apps, app, self.folder) as running:
-            tally = record(self, running.pids)
-            differences, examples = compare(self, running.pids) if self.pyspy else (collections.Counter(), {})
+        freezer = None
+        try:
+            with python_apps.Running(self.apps, app, self.folder) as running:
+                freezer = Freezer(running.pids)
+                tally = record(self, running.pids)
+                differences, examples = compare(self, running.pids, freezer)
+        finally:
+            if freezer:
+                freezer.remove()
         right = 100 * tally.right / tally.samples if tally.samples else 0
         print(f"{app.name:<16} {tally.samples:>7} {percent(right):>8} {percent(100 * tally.mixed / max(1, tally.samples)):>8} "
               f"{tally.depth:>6}  {sum(differences.values()):>6} {differences['equal']:>6}", flush=True)
