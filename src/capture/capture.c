@@ -230,7 +230,7 @@ static struct error *add_python_notes(const struct capture *capture, struct prof
 	const uint64_t *value = capture->counters.value;
 	const char *refusal = capture->pythons ? pythons_take_refusal(capture->pythons) : NULL;
 
-	TRY(add_note(profile, "%lu processes run a CPython that could not be looked into",
+	TRY(add_note(profile, "%lu processes run a Python that could not be looked into",
 		     value[COUNTER_pythons_refused]));
 	if (refusal)
 		TRY(capture_note(profile, refusal));

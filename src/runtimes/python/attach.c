@@ -394,9 +394,12 @@ static enum verdict search_process(struct attempt *a)
 
 static enum verdict try_attach(struct attempt *a)
 {
-	enum verdict verdict = choose_offsets(a);
+	enum verdict verdict;
 	uint64_t head;
 
+	if (a->object->pypy)
+		return say(a, VERDICT_wrong, "this is PyPy, of which only machine code is shown");
+	verdict = choose_offsets(a);
 	if (a->instance.at.version)
 		set_process(a);
 	if (verdict == VERDICT_right && !a->object->evals)

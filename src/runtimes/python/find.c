@@ -186,12 +186,28 @@ static void find_root(struct object *object, const struct names_found *found,
 		python->data = hidden->data;
 }
 
+/* PyPy has the functions of CPython's C interface under names of its own (cpyext). */
+static bool is_pypy(struct object *object)
+{
+	struct object_exports exports;
+	struct object_symbol symbol;
+
+	return object_exports_open(object, &exports) &&
+	       object_export_find(&exports, "PyPy_DecRef", &symbol);
+}
+
 bool python_object_find(struct object *object, struct python_object *ret)
 {
 	struct names_found found = {0};
 	struct python_hidden hidden = {0};
 
-	if (!arch_find(object_machine(object)) || !looks_like_python(object, &found, &hidden))
+	if (!arch_find(object_machine(object)))
+		return false;
+	if (is_pypy(object)) {
+		*ret = (struct python_object){.pypy = true};
+		return true;
+	}
+	if (!looks_like_python(object, &found, &hidden))
 		return false;
 	object_symbols(object, look_at, &found);
 	object_release(object);

@@ -19,6 +19,7 @@ struct python_range {
 };
 
 struct python_object {
+	bool pypy;             /* this is PyPy, and nothing else is known of it */
 	uint16_t version;      /* 0x030b: 3.11 */
 	uint32_t version_hex;  /* PY_VERSION_HEX; 0: it does not tell, up to 3.10 */
 	uint8_t unicode_width; /* 2.7: bytes of a unit of unicode; else 0 */

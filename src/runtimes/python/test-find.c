@@ -132,6 +132,21 @@ TEST(other_programs_have_no_interpreter)
 		ASSERT_FALSE(find_in(paths[i], &python));
 }
 
+TEST(pypy_is_told_from_cpython)
+{
+	struct python_object python;
+	glob_t paths = {0};
+
+	if (glob("/usr/lib/*/libpypy3*-c.so", 0, NULL, &paths)) {
+		globfree(&paths);
+		SKIP("there is no PyPy here");
+	}
+	ASSERT_TRUE(find_in(paths.gl_pathv[0], &python));
+	ASSERT_TRUE(python.pypy);
+	ASSERT_FALSE(python.version || python.evals);
+	globfree(&paths);
+}
+
 TEST(damaged_files_harm_nobody)
 {
 	_cleanup_(interpreters_deinit) struct interpreters found = interpreters_find();
@@ -158,4 +173,5 @@ TEST(damaged_files_harm_nobody)
 
 RUN_TESTS(UNIT_TEST(an_interpreter_is_found_under_any_name_and_without_symbols),
 	  UNIT_TEST(the_evaluator_is_found_by_its_table_of_opcodes),
-	  UNIT_TEST(other_programs_have_no_interpreter), UNIT_TEST(damaged_files_harm_nobody))
+	  UNIT_TEST(other_programs_have_no_interpreter), UNIT_TEST(pypy_is_told_from_cpython),
+	  UNIT_TEST(damaged_files_harm_nobody))
