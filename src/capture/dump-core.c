@@ -14,6 +14,8 @@
 #include "proc/root.h"
 #include "proc/waiting.h"
 
+enum { BLANK_WORDS = 64 };
+
 struct post_mortem {
 	const struct dump_options *options;
 	struct dump *dump;
@@ -150,6 +152,37 @@ static struct error *introduce(struct post_mortem *look, const struct core_threa
 	return NULL;
 }
 
+/* Is a stack that begins at SP nothing but zeros? No real one is. */
+static bool is_blank(const struct memory *memory, uint64_t sp)
+{
+	uint64_t word[BLANK_WORDS];
+
+	if (memory_read(memory, sp, word, sizeof(word)))
+		return false;
+	for (size_t i = 0; i < BLANK_WORDS; i++)
+		if (word[i])
+			return false;
+	return true;
+}
+
+/*
+ * gdb writes zeros where it could not read (gcore of 13.1, "Memory read failed for corefile
+ * section"). It does so of a thread's stack that has guard pages inside of its mapping (glibc 2.42
+ * with MADV_GUARD_INSTALL, Linux 662df3e5c376, 6.13), and a return address of zero would pass for
+ * the root.
+ */
+static struct error *check_stack(struct post_mortem *look, const struct core_thread *from,
+				 struct target_stack *stack)
+{
+	struct memory memory = core_memory(look->core);
+
+	if (stack->end != END_root || !is_blank(&memory, from->state.sp))
+		return NULL;
+	stack->end = END_unreadable;
+	return dump_note(look->dump, "the core has zeros where the stack of thread %d was",
+			 from->tid);
+}
+
 static struct error *look_at(struct post_mortem *look, const struct core_thread *from,
 			     struct dump_thread *to)
 {
@@ -164,6 +197,7 @@ static struct error *look_at(struct post_mortem *look, const struct core_thread 
 	};
 
 	TRY(target_walk_whole(target, &registers, &stack));
+	TRY(check_stack(look, from, &stack));
 	TRY(target_read_variables(target, options->locals, &stack));
 	to->end = stack.end;
 	return target_name(target, &stack, options->native, &to->frames);

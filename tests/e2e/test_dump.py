@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -321,6 +322,23 @@ def test_a_cut_core_says_what_it_lacks(cairn, core):
         result = cairn.run("dump", "--core", cut)
         assert result.returncode in (0, 1), result.stderr
         assert "cut" in result.stdout + result.stderr
+
+
+def test_a_stack_that_a_core_holds_as_zeros_is_not_whole(cairn, core):
+    """As gdb writes what it cannot read."""
+    data = bytearray(core.read_bytes())
+    offset, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
+    for number in range(count):
+        kind, _, begin, _, _, size, memory = struct.unpack_from("<IIQQQQQ", data, offset + 56 * number)
+        if kind == 1 and size == memory == 8 << 20:
+            data[begin : begin + size] = bytes(size)
+    blank = core.with_name("blank")
+    blank.write_bytes(data)
+    document = json.loads(cairn.run("dump", "--core", blank, "-j").stdout)
+    ends = {thread["tid"]: (thread["end"], len(thread["frames"])) for thread in document["threads"]}
+    assert ends.pop(document["process"]["pid"])[0] == "root"
+    assert {end for end, _ in ends.values()} == {"unreadable"}
+    assert all(any(f"thread {tid} was" in note for note in document["notes"]) for tid in ends), document["notes"]
 
 
 def test_what_is_no_core_is_named(cairn, core, program):
