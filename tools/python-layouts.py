@@ -241,6 +241,7 @@ FIELDS = {
     "function_name": [at(FUNCTION, "func_name")],
     "function_qualname": [at(FUNCTION, "func_qualname", 0x0305)],
     "function_globals": [at(FUNCTION, "func_globals")],
+    "function_closure": [at(FUNCTION, "func_closure")],
     "method_function": [at("PyMethodObject", "im_func")],
     "method_self": [at("PyMethodObject", "im_self")],
     "builtin_definition": [at("PyCFunctionObject", "m_ml")],

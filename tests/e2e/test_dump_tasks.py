@@ -16,8 +16,8 @@ def cases():
     return [pytest.param(one, id=one.id) for one in found]
 
 
-def start(interpreter, folder, pause="block"):
-    target = pythons.Target([interpreter.path, PROGRAM], folder, pause)
+def start(interpreter, folder, **environment):
+    target = pythons.Target([interpreter.path, PROGRAM], folder, "block", **environment)
     try:
         told = target.wait_ready()
         pythons.wait_still(target.pid)
@@ -80,6 +80,15 @@ def test_a_core_has_the_tasks_that_the_process_had(cairn, tmp_path, interpreter)
         check(found, told)
 
 
+@pytest.mark.parametrize("interpreter", [case for case in cases() if case.values[0].version >= (3, 7)])
+def test_loops_that_do_not_tell_their_thread_are_told_by_it(cairn, tmp_path, interpreter):
+    target, told = start(interpreter, tmp_path, CAIRN_QUIET_LOOPS="1")
+    try:
+        check(dump(cairn, target.pid), told)
+    finally:
+        target.stop()
+
+
 @pytest.fixture
 def target(tmp_path):
     process, told = start(pythons.debian(), tmp_path)
@@ -92,7 +101,8 @@ def test_tasks_stand_below_the_thread_that_runs_them(cairn, target):
     text = cairn.run("dump", process.pid).stdout
     blocks = {block.split()[1]: block for block in text.split("\n\n") if block.startswith("Thread ")}
     main = blocks[str(process.pid)]
-    assert "\n  7 tasks of asyncio:\n" in main
+    assert "\n  9 tasks of asyncio:\n" in main
+    assert '\n    task "limited": waiting\n' in main and '\n        awaits task "in time": waiting\n' in main
     assert '\n    task "parent": waiting for task "child \u65e5"\n        parent (' in main
     assert '\n        awaits task "child \u65e5": waiting\n            Event.wait (' in main
     assert "\n        awaits 3 tasks with this stack: " in main

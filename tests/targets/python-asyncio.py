@@ -2,7 +2,8 @@
 """Event loops in two threads, and what tasks they have, for tests/e2e/test_dump_tasks.py; 3.5 and later.
 
 Each thread tells {"tid", "tasks": [{"id", "name", "state", "awaited_by", "frames"}]} as expect.py does. The loop of the
-main thread waits; that of the other is held up by a task that blocks, beside one that would like to begin.
+main thread waits; that of the other is held up by a task that blocks, beside one that would like to begin. With
+CAIRN_QUIET_LOOPS they do not say which thread runs them, like those that are not written in Python.
 """
 import asyncio
 import os
@@ -51,6 +52,8 @@ class Board:
 
     def tell(self):
         rows = []
+        if os.environ.get("CAIRN_QUIET_LOOPS"):
+            asyncio.get_event_loop().__dict__.pop("_thread_id")
         for made, coroutine, by, state in self.rows:
             rows.append({"id": hex(id(made)), "name": made.get_name() if hasattr(made, "get_name") else None,
                          "state": state, "awaited_by": hex(id(by)) if by else None,
@@ -79,6 +82,10 @@ async def gathering(children):
     await asyncio.gather(*children)
 
 
+async def limited(child):
+    await asyncio.wait_for(child, LONG)
+
+
 async def wait(board):
     child = board.task(nested(3), name="child \u65e5")
     board.rows[1][2] = board.task(parent(child), name="parent")
@@ -86,6 +93,9 @@ async def wait(board):
     gather = board.task(gathering(few))
     for row in board.rows[-4:-1]:
         row[2] = gather
+    child = board.task(leaf(), name="in time")
+    by = board.task(limited(child), name="limited")
+    board.rows[-2][2] = by
     asyncio.get_event_loop().call_later(0.3, board.tell)
     await asyncio.sleep(LONG)
 

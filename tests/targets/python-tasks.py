@@ -72,6 +72,18 @@ async def gathering(children):
     await asyncio.gather(*children)
 
 
+async def any_of(child):
+    await asyncio.wait([child])
+
+
+async def limited(child):
+    await asyncio.wait_for(child, 1000)
+
+
+async def shielded(child):
+    await asyncio.shield(child)
+
+
 class Awaitable:
     def __await__(self):
         return middle().__await__()
@@ -127,19 +139,17 @@ async def main():
     gather = task(gathering(few), ["gathering"])
     for row in EXPECTED[-4:-1]:
         row[2] = gather
+    for function in any_of, limited, shielded:
+        child = task(middle(), rest)
+        by = task(function(child), [function.__name__])
+        EXPECTED[-2][2] = by
     if sys.version_info >= (3, 6):
         exec(GENERATOR, globals())
         task(iterating(), ["iterating", "numbers"] + rest)
     if sys.version_info >= (3, 11):
-        row = task(grouped(), ["grouped", "inner", "wait"])
-        if sys.version_info < (3, 14):
-            KEPT.append(row)
+        task(grouped(), ["grouped", "inner", "wait"])
     KEPT.append(asyncio.get_event_loop().create_task(done()))
     await asyncio.sleep(0.2)
-    if sys.version_info < (3, 14):
-        for row in EXPECTED:
-            if row[2] in KEPT:
-                row[2] = None
     EXPECTED.append([None, ["main", "sleep"], None])
     current = getattr(asyncio, "current_task", None) or asyncio.Task.current_task
     EXPECTED[-1][0] = current()

@@ -19,27 +19,30 @@ enum {
 	BASES_MAX = 32,
 	HEADER = 16, /* of the objects that tasks.def was made with */
 	OBJECT_MAX = 256,
+	/* FutureObj_HEAD begins alike in all versions; behind callback0 stands a context. */
+	MEMBER_LOOP = 16,
+	MEMBER_CALLBACK = 24,
+	MEMBER_CALLBACKS = 40,
 	STATE_PENDING = 0,
 	CHILDREN_MAX = 1024,
+	CALLBACKS_MAX = 8, /* of one task that are looked at */
+	CLOSURE_MAX = 8,   /* variables of one */
 	LOOPS_KEPT = 16,
-	/* _PyThreadStateImpl of 3.14 (pycore_tstate.h), debug builds, too: asyncio_running_loop,
-	 * asyncio_tasks_head. */
-	THREAD_LOOP = 864,
-	THREAD_TASKS = 880,
+	SHIFT_MAX = 64, /* bytes */
 };
 
-/* What a thread's dict calls the loop that it runs: _asynciomodule.c, 3.7 to 3.13. */
+/* What a thread's dict calls the loop that it runs: _asynciomodule.c, 3.7 to 3.12. */
 #define RUNNING_LOOP "__asyncio_running_event_loop__"
 #define RUNNING_LOOP_HOLDER "_RunningLoopHolder"
 
 struct layout {
 	uint16_t version;
-	uint32_t size, state, waiter, coroutine, title, awaited_by, node;
+	uint32_t size, state, waiter, coroutine, title, awaited_by, node, loop, ring;
 };
 
 static const struct layout layouts[] = {
-#define TASK(version, size, state, waiter, coroutine, title, awaited_by, node)                     \
-	{version, size, state, waiter, coroutine, title, awaited_by, node},
+#define TASK(version, size, state, waiter, coroutine, title, awaited_by, node, loop, ring)         \
+	{version, size, state, waiter, coroutine, title, awaited_by, node, loop, ring},
 #include "runtimes/python/tasks.def"
 #undef TASK
 };
@@ -54,7 +57,7 @@ struct look {
 	struct python_heap heap;
 	const struct layout *layout; /* NULL: of this version tasks in C are not known */
 	struct python_tasks *tasks;
-	struct hash_index by_addr; /* of tasks of this interpreter */
+	struct hash_index by_addr, by_waiter; /* of tasks of this interpreter */
 	struct loop loop[LOOPS_KEPT];
 	uint64_t type, type_size;         /* of the task before, and what find_base() said of it */
 	const struct python_thread *ring; /* whose tasks are being read; NULL: nobody's */
@@ -64,6 +67,7 @@ struct look {
 static void look_deinit(struct look *look)
 {
 	hash_index_deinit(&look->by_addr);
+	hash_index_deinit(&look->by_waiter);
 }
 
 void python_tasks_deinit(struct python_tasks *tasks)
@@ -141,8 +145,9 @@ static bool read_fast(struct look *look, uint64_t size, struct python_task *task
 	if (size > sizeof(object.data) ||
 	    !python_heap_bytes(&look->heap, task->addr, 0, object.data, size))
 		return false;
-	// The loop is the first member of every version.
-	*ret_loop = member(&object, HEADER);
+	*ret_loop = member(&object, MEMBER_LOOP);
+	task->callback = member(&object, MEMBER_CALLBACK);
+	task->callbacks = member(&object, MEMBER_CALLBACKS);
 	*ret_pending = (uint32_t)member(&object, layout->state) == STATE_PENDING;
 	task->waiter = member(&object, layout->waiter);
 	task->coroutine = member(&object, layout->coroutine);
@@ -169,6 +174,9 @@ static bool read_slow(struct look *look, struct python_task *task, uint64_t *ret
 		    PYTHON_FIND_found ||
 	    python_attribute_find(heap, task->addr, "_loop", ret_loop) != PYTHON_FIND_found)
 		return false;
+	if (python_attribute_find(heap, task->addr, "_callbacks", &task->callbacks) !=
+	    PYTHON_FIND_found)
+		task->callbacks = 0;
 	*ret_pending = stated != PYTHON_FIND_found || python_text_is(heap, state, "PENDING");
 	if (type.kind != PYTHON_KIND_none)
 		task->waiter = waiter;
@@ -177,28 +185,46 @@ static bool read_slow(struct look *look, struct python_task *task, uint64_t *ret
 
 /* --- whose they are */
 
-/* The loop that THREAD says it runs; 0: none. Unreadable is none. */
-static uint64_t running_loop(struct look *look, const struct python_thread *thread)
+/* What a state of a thread holds where members may be that patches of a version move. */
+struct window {
+	uint64_t addr, word[2 * SHIFT_MAX / 8 + 2];
+};
+
+/* Around the member at OFFSET. False: unreadable. */
+static bool read_window(struct look *look, const struct python_thread *thread, uint32_t offset,
+			struct window *ret)
+{
+	ret->addr = thread->state + offset - SHIFT_MAX;
+	return python_heap_bytes(&look->heap, ret->addr, 0, ret->word, sizeof(ret->word));
+}
+
+/* Does THREAD say that it runs the loop at ADDR? Unreadable is no. */
+static bool runs_loop(struct look *look, const struct python_thread *thread, uint64_t addr)
 {
 	struct python_heap *heap = &look->heap;
 	char name[PYTHON_TYPE_NAME_MAX];
 	struct python_type type;
-	uint64_t dict, loop = 0;
+	struct window window;
+	uint64_t dict, loop;
 
-	if (heap->offsets->version >= 0x030e)
-		return look->layout && python_heap_u64(heap, thread->state, THREAD_LOOP, &loop)
-			       ? loop
-			       : 0;
+	if (look->layout && look->layout->loop) {
+		if (!read_window(look, thread, look->layout->loop, &window))
+			return false;
+		for (size_t i = 0; i < ARRAY_COUNT(window.word); i++)
+			if (window.word[i] == addr)
+				return true;
+		return false;
+	}
 	if (!python_heap_u64(heap, thread->state, heap->offsets->thread_dict, &dict) || !dict ||
 	    python_dict_find(heap, dict, RUNNING_LOOP, &loop) != PYTHON_FIND_found ||
 	    !python_heap_type(heap, loop, &type))
-		return 0;
+		return false;
 	python_type_name(heap, &type, name);
 	// Its first member is the loop.
 	if (strstr(name, RUNNING_LOOP_HOLDER) &&
 	    !python_heap_u64(heap, loop, heap->offsets->object_header, &loop))
-		return 0;
-	return loop;
+		return false;
+	return loop == addr;
 }
 
 /* The thread that runs the loop at ADDR. A loop in Python says so; others (uvloop) are told by the
@@ -215,7 +241,7 @@ static uint64_t find_thread(struct look *look, uint64_t addr)
 			       ? id
 			       : 0;
 	for (size_t i = 0; i < from->threads_count; i++)
-		if (running_loop(look, &from->threads[i]) == addr)
+		if (runs_loop(look, &from->threads[i], addr))
 			return from->threads[i].thread_id;
 	return 0;
 }
@@ -253,6 +279,24 @@ static long find_task(const struct look *look, uint64_t addr)
 		       : -1;
 }
 
+static bool waiter_equal(const void *context, uint32_t item)
+{
+	const struct task_key *key = context;
+
+	return key->tasks->task[item].waiter == key->addr;
+}
+
+/* The task that waits for the future at ADDR. */
+static long find_waiting(const struct look *look, uint64_t addr)
+{
+	struct task_key key = {look->tasks, addr};
+	uint32_t item;
+
+	return addr && hash_find(&look->by_waiter, hash_u64(addr), waiter_equal, &key, &item)
+		       ? (long)item
+		       : -1;
+}
+
 static struct error *keep_task(struct look *look, const struct python_task *task)
 {
 	struct python_tasks *tasks = look->tasks;
@@ -260,6 +304,8 @@ static struct error *keep_task(struct look *look, const struct python_task *task
 	TRY(ARRAY_RESERVE(tasks->task, tasks->room, tasks->count, 1, PYTHON_TASKS_MAX,
 			  "tasks of asyncio"));
 	TRY(hash_add(&look->by_addr, hash_u64(task->addr), (uint32_t)tasks->count));
+	if (task->waiter)
+		TRY(hash_add(&look->by_waiter, hash_u64(task->waiter), (uint32_t)tasks->count));
 	tasks->task[tasks->count++] = *task;
 	return NULL;
 }
@@ -394,16 +440,70 @@ static struct error *add_sets(struct look *look, bool *ret_found)
 	return add_variable(look, addr);
 }
 
+/* The task that NODE, in a ring of tasks, is a part of. */
+static uint64_t task_of_node(const struct look *look, uint64_t node)
+{
+	return node - (look->layout->node - HEADER + look->heap.offsets->object_header);
+}
+
+/* Is there a ring of tasks whose head at HEAD leads to NODE? */
+static bool is_ring(struct look *look, uint64_t head, uint64_t node, bool *ret_unreadable)
+{
+	struct python_type type;
+	uint64_t back, size;
+
+	*ret_unreadable = false;
+	if (!node || node & 7)
+		return false;
+	*ret_unreadable = true;
+	if (!python_heap_u64(&look->heap, node, 8, &back))
+		return false;
+	*ret_unreadable = back == head;
+	if (back != head || !python_heap_type(&look->heap, task_of_node(look, node), &type) ||
+	    !find_base(look, &type, &size))
+		return false;
+	*ret_unreadable = false;
+	return size != 0;
+}
+
 /*
- * 3.14: a ring of {next, previous} through the tasks of a thread, whose head is in its state. A
- * head that does not lead back to itself is none.
+ * The head of the ring of THREAD's tasks; 0: it has none. Patches of a version move it (in 3.13.18
+ * what stands there begins 8 bytes behind where 3.13.0 has it); another empty ring is its
+ * neighbour.
  */
+static uint64_t find_ring(struct look *look, const struct python_thread *thread)
+{
+	const size_t middle = SHIFT_MAX / 8;
+	struct window window;
+	bool empty = false, unreadable = false;
+
+	if (!read_window(look, thread, look->layout->ring, &window)) {
+		look->incomplete = true;
+		return 0;
+	}
+	for (size_t i = 0; i + 1 < ARRAY_COUNT(window.word); i++) {
+		// Where it is expected first, then from the begin on.
+		size_t at = !i ? middle : i <= middle ? i - 1 : i;
+		uint64_t head = window.addr + at * 8, node = window.word[at];
+		empty |= node == head;
+		if (!i && node == head)
+			return 0;
+		if (node != head && is_ring(look, head, node, &unreadable))
+			return head;
+		look->incomplete |= !i && unreadable;
+	}
+	look->incomplete |= !empty;
+	return 0;
+}
+
+/* 3.14: a ring of {next, previous} through the tasks of a thread, whose head is in its state. */
 static struct error *add_ring(struct look *look, const struct python_thread *thread)
 {
-	uint64_t head = thread->state + THREAD_TASKS, node, previous = head, back;
-	uint32_t header = look->heap.offsets->object_header;
+	uint64_t head = find_ring(look, thread), node = 0, previous = head, back;
 
 	look->ring = thread;
+	if (!head)
+		return NULL;
 	if (!python_heap_u64(&look->heap, head, 0, &node)) {
 		look->incomplete = true;
 		return NULL;
@@ -413,7 +513,7 @@ static struct error *add_ring(struct look *look, const struct python_thread *thr
 			look->incomplete = true;
 			return NULL;
 		}
-		TRY(add_task(look, node - (look->layout->node - HEADER + header)));
+		TRY(add_task(look, task_of_node(look, node)));
 		previous = node;
 		if (!python_heap_u64(&look->heap, node, 0, &node)) {
 			look->incomplete = true;
@@ -423,6 +523,8 @@ static struct error *add_ring(struct look *look, const struct python_thread *thr
 	look->incomplete |= node != head;
 	return NULL;
 }
+
+/* --- who waits for whom */
 
 /* Who waits for gather() waits for all its children: Lib/asyncio/tasks.py, _GatheringFuture. */
 static void link_children(struct look *look, uint64_t future, long parent)
@@ -468,6 +570,99 @@ static void link_recorded(struct look *look, struct python_task *task)
 		task->awaited_by = number;
 }
 
+/* The task that waits for one of the items of TUPLE, or for what is in one that is a cell. */
+static long find_in_items(struct look *look, uint64_t tuple)
+{
+	const struct python_offsets *at = look->heap.offsets;
+	uint64_t count, item;
+	struct python_type type;
+	long number = -1;
+
+	if (!python_heap_type(&look->heap, tuple, &type) || type.kind != PYTHON_KIND_tuple ||
+	    !python_heap_u64(&look->heap, tuple, at->tuple_size, &count))
+		return -1;
+	for (uint64_t i = 0; i < count && i < CLOSURE_MAX && number < 0; i++) {
+		if (!python_heap_u64(&look->heap, tuple + i * 8, at->tuple_items, &item) ||
+		    !python_heap_type(&look->heap, item, &type))
+			return -1;
+		if (type.kind == PYTHON_KIND_cell &&
+		    !python_heap_u64(&look->heap, item, at->cell_value, &item))
+			return -1;
+		number = find_waiting(look, item);
+	}
+	return number;
+}
+
+/*
+ * The task that waits for what CALLBACK will set: Lib/asyncio/tasks.py and taskgroups.py. wait()
+ * and shield() call functions that have the future in their closure; wait_for(), up to 3.11, a
+ * functools.partial with it as argument; a group one of its methods.
+ */
+static long find_by_callback(struct look *look, uint64_t callback)
+{
+	const struct python_offsets *at = look->heap.offsets;
+	char name[PYTHON_TYPE_NAME_MAX];
+	struct python_type type;
+	uint64_t inner;
+
+	if (!python_heap_type(&look->heap, callback, &type))
+		return -1;
+	if (type.kind == PYTHON_KIND_function)
+		return python_heap_u64(&look->heap, callback, at->function_closure, &inner) && inner
+			       ? find_in_items(look, inner)
+			       : -1;
+	if (type.kind == PYTHON_KIND_method)
+		return python_heap_u64(&look->heap, callback, at->method_self, &inner) &&
+				       python_attribute_find(&look->heap, inner, "_parent_task",
+							     &inner) == PYTHON_FIND_found
+			       ? find_task(look, inner)
+			       : -1;
+	// partialobject of _functoolsmodule.c: what it calls, and the arguments.
+	python_type_name(&look->heap, &type, name);
+	return !strcmp(name, "functools.partial") &&
+			       python_heap_u64(&look->heap, callback, at->object_header + 8, &inner)
+		       ? find_in_items(look, inner)
+		       : -1;
+}
+
+/* Of LIST: callbacks, or (3.7 and later) tuples that begin with one. */
+static long find_by_callbacks(struct look *look, uint64_t list)
+{
+	const struct python_offsets *at = look->heap.offsets;
+	uint64_t items, count, callback;
+	struct python_type type;
+	long number = -1;
+
+	if (!list || !python_heap_type(&look->heap, list, &type) || type.kind != PYTHON_KIND_list ||
+	    !python_heap_u64(&look->heap, list, at->list_size, &count) ||
+	    !python_heap_u64(&look->heap, list, at->list_items, &items))
+		return -1;
+	for (uint64_t i = 0; i < count && i < CALLBACKS_MAX && number < 0; i++) {
+		if (!python_heap_u64(&look->heap, items + i * 8, 0, &callback) ||
+		    !python_heap_type(&look->heap, callback, &type) ||
+		    (type.kind == PYTHON_KIND_tuple &&
+		     !python_heap_u64(&look->heap, callback, at->tuple_items, &callback)))
+			return -1;
+		number = find_by_callback(look, callback);
+	}
+	return number;
+}
+
+/* What waits for a task through asyncio itself is told by what the task calls in the end. */
+static void link_callbacks(struct look *look, struct python_task *task)
+{
+	long number = -1;
+
+	if (task->awaited_by >= 0)
+		return;
+	if (task->callback)
+		number = find_by_callback(look, task->callback);
+	if (number < 0)
+		number = find_by_callbacks(look, task->callbacks);
+	if (number >= 0 && &look->tasks->task[number] != task)
+		task->awaited_by = number;
+}
+
 /* Those from number FIRST on. */
 static void link_tasks(struct look *look, size_t first)
 {
@@ -483,8 +678,10 @@ static void link_tasks(struct look *look, size_t first)
 		else if (waiter)
 			link_children(look, waiter, (long)i);
 	}
-	for (size_t i = first; i < tasks->count; i++)
+	for (size_t i = first; i < tasks->count; i++) {
 		link_recorded(look, &tasks->task[i]);
+		link_callbacks(look, &tasks->task[i]);
+	}
 }
 
 struct error *python_tasks_read(const struct python_tasks_from *from,
@@ -502,7 +699,7 @@ struct error *python_tasks_read(const struct python_tasks_from *from,
 	if (from->offsets->build == PYTHON_BUILD_FREE && from->offsets->version >= 0x030e)
 		look.layout = NULL;
 	TRY(add_sets(&look, &found));
-	bool rings = found && look.layout && look.layout->node;
+	bool rings = found && look.layout && look.layout->ring;
 	for (size_t i = 0; rings && i < from->threads_count; i++)
 		TRY(add_ring(&look, &from->threads[i]));
 	look.unknown |= found && !look.layout && from->offsets->version >= 0x030e;

@@ -30,6 +30,8 @@ struct python_task {
 	uint64_t thread_id; /* of the thread that runs its loop; 0: none does, or not known */
 	long waits_for;     /* number of the waiter in the list; -1: it is no task */
 	long awaited_by;    /* number of a task in the list; -1: none that is known */
+	/* What is called when it is done: the first, and a list of others; 0: none. */
+	uint64_t callback, callbacks;
 	char name[PYTHON_TASK_NAME_MAX]; /* UTF-8; "" up to 3.7, which have no names */
 	struct python_awaits stack;
 };
