@@ -127,8 +127,9 @@ TEST(a_snapshot_gives_the_stacks_that_the_program_told)
 
 TEST(every_version_has_a_snapshot)
 {
-	static const char *const kinds[] = {"2.7",  "3.5",  "3.6",  "3.7",  "3.8",  "3.9",
-					    "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t"};
+	static const char *const kinds[] = {"2.7",  "3.5",   "3.6",   "3.7",   "3.8",
+					    "3.9",  "3.10",  "3.11",  "3.12",  "3.13",
+					    "3.14", "3.13t", "3.13d", "3.14d", "3.13-with-musl"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_COUNT(kinds); i++) {
