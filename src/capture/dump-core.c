@@ -139,6 +139,10 @@ static struct error *introduce(struct post_mortem *look, const struct core_threa
 
 	to->tid = from->tid;
 	to->main = from->tid == facts->pid;
+	// NT_PRPSINFO has the name of the first thread (Linux, fs/binfmt_elf.c, fill_psinfo()); of
+	// others a core has none.
+	if (to->main)
+		to->name = look->dump->name;
 	if (from->syscall >= 0)
 		TRY(describe_call(look, from, to));
 	if (target_python_thread(look->dump->target, &who, &python)) {

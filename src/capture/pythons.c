@@ -46,6 +46,7 @@ struct python_image {
 	size_t code_count, code_room;
 	struct hash_index by_addr;
 	struct python_modules *modules;
+	bool cut;                              /* packages were left out, and it is counted */
 	char version[PYTHON_VERSION_TEXT_MAX]; /* "3.11.2"; "": not asked for yet */
 	uint32_t pid;                          /* whose root they are looked for in */
 	struct python_image *next, *previous;  /* in pythons.images */
@@ -408,6 +409,9 @@ static struct error *add_code(struct pythons *pythons, struct python_image *imag
 		named_code_deinit(&code);
 		return err;
 	}
+	if (python_modules_cut(image->modules) && !image->cut)
+		counter_add(pythons->options.counters, COUNTER_python_packages_cut, 1);
+	image->cut = python_modules_cut(image->modules);
 	pythons->code_bytes += code.code.block_size;
 	image->code[image->code_count] = code;
 	*ret = &image->code[image->code_count++];

@@ -303,6 +303,11 @@ def test_a_core_shows_what_the_live_process_did(cairn, target, core):
         assert dead[thread["tid"]]["end"] == "root"
 
 
+def test_a_core_has_the_name_of_the_first_thread(cairn, target, core):
+    found = json.loads(cairn.run("dump", "--core", core, "-j", "-t", "^dump-threads$").stdout)["threads"]
+    assert [(thread["tid"], thread["name"]) for thread in found] == [(target.pid, "dump-threads")]
+
+
 def test_a_core_is_found_whole_in_its_packed_form(cairn, core):
     plain = json.loads(cairn.run("dump", "--core", core, "-j").stdout)["threads"]
     for packer in "gzip", "zstd", "xz":
