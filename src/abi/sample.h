@@ -20,8 +20,8 @@
 
 enum {
 	SAMPLE_KERNEL_FRAMES = 127, /* sysctl kernel.perf_event_max_stack at its default */
-	// A function of Python up to 3.10 that is 500 deep in itself takes 1,500 and more.
-	SAMPLE_USER_FRAMES = 1984,
+	// A function of Python 3.6 to 3.8 that is 500 deep in itself takes 2,050.
+	SAMPLE_USER_FRAMES = 2560,
 	SAMPLE_COPY_BYTES = 32768,
 	SAMPLE_COMM = 16,
 	// x86-64 psABI 3.2.2: that much below the stack pointer keeps its content. Walks read it:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One record for each tick: who, the kernel stack, the user stack. Worst case: 1,984 user frames
+ * One record for each tick: who, the kernel stack, the user stack. Worst case: 2,560 user frames
  * and PYTHON_LOOKS thread states (see unwind/native.h and runtimes/python/walk.h for the cost of
  * one), 127 kernel frames by the kernel's own walker, a copy of copy_bytes_max bytes. The loop
  * variant needs bpf_loop (Linux e6f2dd0f8067, 5.17); the tail-call variant takes TAIL_STEPS steps a
