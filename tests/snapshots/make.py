@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the snapshots of tests/snapshots anew: make.py BUILD [KIND...]; KIND is 3.11, 3.13t, 3.14d, "3.13 with musl", ...
 
-One for each kind of interpreter on this machine (../e2e/pythons.py finds them; CAIRN_PYTHONS names more). Each is program.py
-at rest. What an interpreter that is not here anymore once gave is kept as it is.
+One for each kind of interpreter on this machine (../e2e/pythons.py finds them; CAIRN_PYTHONS names more), of program.py at
+rest; and for each way in which frames hang together one of a thread inside a second interpreter. What an interpreter that is not here anymore once gave is kept as it is.
 """
 import contextlib
 import pathlib
@@ -17,8 +17,11 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 
 import pythons  # noqa: E402
 
+# What is added to the name of a snapshot, the program, and the kinds of interpreters; None: all.
+PROGRAMS = [("", HERE / "program.py", None),
+            ("-subinterpreter", pythons.PROGRAMS / "subinterpreter.py", {"3.9", "3.11", "3.14"})]
 HEAD = """# SPDX-License-Identifier: Apache-2.0
-# CPython {version}{kind}, {linked}: program.py at rest. Made by make.py; see src/runtimes/python/test-snapshot.h.
+# CPython {version}{kind}, {linked}: {program} at rest. Made by make.py; see src/runtimes/python/test-snapshot.h.
 """
 
 
@@ -33,22 +36,23 @@ def told_text(rows):
 
 
 @contextlib.contextmanager
-def in_place():
-    """A folder with the program, whose name is the same each time: paths are in what is recorded."""
+def in_place(program):
+    """A folder with PROGRAM, whose name is the same each time: paths are in what is recorded."""
     place = pathlib.Path(tempfile.gettempdir()) / "cairn-snapshot"
     place.mkdir()
     try:
-        for path in HERE / "program.py", pythons.PROGRAMS / "expect.py":
+        for path in program, pythons.PROGRAMS / "expect.py":
             shutil.copy(path, place)
         yield place
     finally:
         shutil.rmtree(place)
 
 
-def make(record, interpreter, output):
-    with tempfile.TemporaryDirectory() as folder, in_place() as place:
+def make(record, interpreter, program, output):
+    with tempfile.TemporaryDirectory() as folder, in_place(program) as place:
         # Addresses that do not change from one time to the next keep differences small.
-        target = pythons.Target(["setarch", "-R", interpreter.path, place / "program.py"], folder, "block", PYTHONHASHSEED="0")
+        target = pythons.Target(["setarch", "-R", interpreter.path, place / program.name], folder, "block",
+                                PYTHONHASHSEED="0")
         try:
             told = told_text(target.wait_ready())
             pythons.wait_still(target.pid)
@@ -59,7 +63,8 @@ def make(record, interpreter, output):
         return done.stderr.strip()
     kind = interpreter.kind[len("%d.%d" % interpreter.version[:2]):]
     version = ".".join(map(str, interpreter.version))
-    head = HEAD.format(version=version, kind=kind, linked="with libpython" if interpreter.shared else "static")
+    head = HEAD.format(version=version, kind=kind, linked="with libpython" if interpreter.shared else "static",
+                       program=program.name)
     output.write_text(head + done.stdout, encoding="utf-8")
     return None
 
@@ -71,10 +76,13 @@ def main(build, *kinds):
         if interpreter.kind in made or (kinds and interpreter.kind not in kinds):
             continue
         made.add(interpreter.kind)
-        output = HERE / f"python-{interpreter.kind.replace(' ', '-')}.txt"
-        wrong = make(record, interpreter, output)
-        failed += wrong is not None
-        print(f"{interpreter.path}: {wrong or output.name}", flush=True)
+        for suffix, program, wanted in PROGRAMS:
+            if wanted is not None and interpreter.kind not in wanted:
+                continue
+            output = HERE / f"python-{interpreter.kind.replace(' ', '-')}{suffix}.txt"
+            wrong = make(record, interpreter, program, output)
+            failed += wrong is not None
+            print(f"{interpreter.path}: {wrong or output.name}", flush=True)
     return 1 if failed or not made else 0
 
 

@@ -127,9 +127,24 @@ TEST(a_snapshot_gives_the_stacks_that_the_program_told)
 
 TEST(every_version_has_a_snapshot)
 {
-	static const char *const kinds[] = {"2.7",  "3.5",   "3.6",   "3.7",   "3.8",
-					    "3.9",  "3.10",  "3.11",  "3.12",  "3.13",
-					    "3.14", "3.13t", "3.13d", "3.14d", "3.13-with-musl"};
+	static const char *const kinds[] = {"2.7",
+					    "3.5",
+					    "3.6",
+					    "3.7",
+					    "3.8",
+					    "3.9",
+					    "3.10",
+					    "3.11",
+					    "3.12",
+					    "3.13",
+					    "3.14",
+					    "3.13t",
+					    "3.13d",
+					    "3.14d",
+					    "3.13-with-musl",
+					    "3.9-subinterpreter",
+					    "3.11-subinterpreter",
+					    "3.14-subinterpreter"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_COUNT(kinds); i++) {
@@ -259,8 +274,13 @@ static void list_threads(struct replay *replay, const struct memory *memory, boo
 		return;
 	ASSERT_TRUE(threads.count <= replay->threads.count);
 	ASSERT_TRUE(!threads.whole || threads.count == replay->threads.count);
-	for (size_t i = 0; i < threads.count; i++)
-		ASSERT_TRUE(same_thread(&threads.thread[i], &replay->threads.thread[i]));
+	// Those of an interpreter that cannot be read are missing.
+	for (size_t i = 0, k = 0; i < threads.count; i++) {
+		while (k < replay->threads.count &&
+		       !same_thread(&threads.thread[i], &replay->threads.thread[k]))
+			k++;
+		ASSERT_TRUE(k++ < replay->threads.count);
+	}
 }
 
 static void fault_lists(struct replay *replay)
