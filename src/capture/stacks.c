@@ -10,8 +10,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "capture/thread-labels.h"
 #include "runtimes/python/attach.h"
 #include "runtimes/python/neighbours.h"
+#include "runtimes/python/thread-names.h"
 
 enum {
 	// Processes that are told apart in one profile; more are added up by name, as pid 0.
@@ -21,6 +24,7 @@ enum {
 
 struct stacks {
 	struct stacks_options options;
+	struct thread_labels *labels; /* owned; NULL: threads are not told apart */
 	struct profile *profile;
 	struct stack_totals totals;
 	/* Frames of the present sample, leaf first, as abi/sample.h has them. */
@@ -38,8 +42,10 @@ struct error *stacks_new(const struct stacks_options *options, struct stacks **r
 		return error_oom();
 	stacks->options = *options;
 	struct error *err = profile_new(NULL, &stacks->profile);
+	if (!err && options->by_thread)
+		err = thread_labels_new(&stacks->labels);
 	if (err) {
-		free(stacks);
+		stacks_free(stacks);
 		return err;
 	}
 	*ret = stacks;
@@ -51,6 +57,7 @@ void stacks_free(struct stacks *stacks)
 	if (!stacks)
 		return;
 	profile_free(stacks->profile);
+	thread_labels_free(stacks->labels);
 	free(stacks);
 }
 
@@ -281,13 +288,20 @@ static struct error *push_thread(struct builder *builder)
 {
 	const struct sample *sample = builder->sample;
 	struct frame frame = {.kind = KIND_thread};
-	char text[sizeof("thread 4294967295: ") + SAMPLE_COMM];
+	const char *name = NULL;
 
 	if (!builder->stacks->options.by_thread)
 		return NULL;
-	int length = snprintf(text, sizeof(text), "thread %u: %.*s", sample->tid, SAMPLE_COMM,
-			      sample->thread_comm);
-	TRY(profile_string(builder->stacks->profile, text, (size_t)length, &frame.function));
+	if (builder->python) {
+		struct thread_label_of of = {sample->pid, sample->tid,
+					     python_image_instance(builder->python)};
+		TRY(thread_labels_find(builder->stacks->labels, &of, &name));
+	}
+	_cleanup_free_ char *text = NULL;
+	TRY(str_format(&text, "thread %u: %.*s", sample->tid,
+		       name ? PYTHON_THREAD_NAME_MAX : SAMPLE_COMM,
+		       name ? name : sample->thread_comm));
+	TRY(profile_string(builder->stacks->profile, text, strlen(text), &frame.function));
 	return push_frame(builder, &frame);
 }
 

@@ -423,7 +423,8 @@ static const struct option_row record_options[] = {
 	{.name = "by-thread",
 	 .kind = OPTION_FLAG,
 	 .at = offsetof(struct record_args, by_thread),
-	 .help = "tell threads apart: a frame \"thread TID: NAME\" at the root of each stack"},
+	 .help = "tell threads apart: a frame \"thread TID: NAME\" at the root of each stack; the "
+		 "name that Python's threading gave, or the kernel's"},
 	{.name = "native",
 	 .letter = 'n',
 	 .kind = OPTION_FLAG,
