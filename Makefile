@@ -8,6 +8,7 @@
 #   make san, make fuzz     unit tests with sanitizers; fuzzing, FUZZ_SECONDS=60 for each parser
 #   make bench              both of: bench-whole, how many stacks are whole; bench-cost, what profiling costs (root)
 #   make bench-python       profiling and dumping Python beside py-spy, austin, pystack, perf and gdb (root; fetches them)
+#   make bench-poll         what looking from outside costs, beside py-spy (fetches it)
 #   make bench-storm        ten minutes in a storm of short-lived processes
 #   make clean
 
@@ -18,7 +19,7 @@ DEMO ?= cairn-demo.html
 FUZZ_SECONDS ?= 60
 PYTHON ?= python3
 
-.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-python bench-storm clean setup-build setup-test
+.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-python bench-poll bench-storm clean setup-build setup-test
 
 all: setup-build $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -59,7 +60,7 @@ fuzz: setup-test
 bench: bench-whole bench-cost
 bench-whole bench-cost: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn
-bench-python: all setup-test
+bench-python bench-poll: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn --peers $(BUILD)/bench-peers
 bench-storm: all setup-test
 	$(PYTHON) tests/bench/storm.py $(BUILD)/cairn

@@ -11,11 +11,12 @@
 
 enum {
 	STOP_LIMIT_MS = 5,
-	ARRIVE_MAX_MS = 10,
+	ARRIVE_US = 500,
+	ARRIVE_PATIENT_US = 10000,
 	// One stop for each object whose rows a walk needs first; the next look goes on.
 	STOPS_MAX = 8,
 	NO_STOP_NS = 1000 * 1000 * 1000, /* until the next attempt where one was refused */
-	NS_PER_MS = 1000000,
+	NS_PER_US = 1000,
 };
 
 void poll_look_deinit(struct poll_look *look)
@@ -98,14 +99,14 @@ static void walk_stopped(void *context, const struct thread_registers *registers
 	visit->err = stacks_walk_stopped(look->options.stacks, &from, &visit->stack);
 }
 
-/* Who waits for a CPU behind others is tried again at the next look. */
-static unsigned arrive_ms(const struct poll_look *look)
+/* A thread that is on a CPU stops at once. */
+static unsigned arrive_us(const struct poll_look *look)
 {
-	uint64_t period_ms = look->options.period_ns / NS_PER_MS;
+	uint64_t period_us = look->options.period_ns / NS_PER_US;
 
-	if (period_ms < 1)
-		return 1;
-	return period_ms < ARRIVE_MAX_MS ? (unsigned)period_ms : ARRIVE_MAX_MS;
+	if (!look->patient)
+		return ARRIVE_US;
+	return period_us < ARRIVE_PATIENT_US ? (unsigned)period_us : ARRIVE_PATIENT_US;
 }
 
 /* No stop, and why. */
@@ -113,8 +114,6 @@ static struct error *note_refusal(struct poll_look *look, struct poll_process *p
 				  const struct poll_thread *thread, enum stop_outcome outcome)
 {
 	counter_add(look->options.counters, COUNTER_poll_unstopped, 1);
-	if (outcome == STOP_in_vain)
-		return NULL;
 	process->no_stop_until_ns = clock_monotonic_ns() + NO_STOP_NS;
 	if (look->why_not)
 		return NULL;
@@ -134,9 +133,13 @@ static struct error *judge_stop(struct visit *visit, struct poll_process *proces
 		return NULL;
 	case STOP_gone:
 		return NULL;
+	case STOP_in_vain:
+		*ret = POLL_queues;
+		counter_add(visit->look->options.counters, COUNTER_poll_unstopped,
+			    visit->look->patient);
+		return NULL;
 	case STOP_traced:
 	case STOP_denied:
-	case STOP_in_vain:
 		break;
 	}
 	return note_refusal(visit->look, process, visit->thread, outcome);
@@ -149,7 +152,7 @@ static struct error *visit_thread(struct visit *visit, struct poll_process *proc
 	struct poll_look *look = visit->look;
 	const struct stop_options options = {
 		.limit_ms = STOP_LIMIT_MS,
-		.arrive_ms = arrive_ms(look),
+		.arrive_us = arrive_us(look),
 		.fn = walk_stopped,
 		.context = visit,
 	};

@@ -31,6 +31,7 @@ struct poll_look {
 	struct memory_pages pages;          /* of its memory, for one walk */
 	struct python_threads pythons;      /* of the process; read when they are asked for */
 	bool pythons_read;
+	bool patient;  /* wait for a thread that waits for a CPU, for a period */
 	char *why_not; /* why a thread could not be stopped, the first of them; owned */
 };
 
@@ -44,6 +45,7 @@ enum poll_outcome {
 	POLL_unasked, /* it does not hold CPython's lock, and only those that do are wanted */
 	POLL_waits,   /* it does not run: it is not to be stopped */
 	POLL_runs,    /* it does not wait */
+	POLL_queues,  /* it would run, but waits for a CPU behind others; counted if PATIENT */
 	POLL_missed,  /* it ended, or could not be stopped, which is counted */
 };
 

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "proc/access.h"
@@ -21,14 +22,14 @@
 #include "proc/threads.h"
 
 enum {
-	TASKS_MAX = 1 << 16, /* processes */
-	THREADS_IN_PROCESS_MAX = 1 << 16,
+	TASKS_MAX = 1 << 20,          /* processes */
 	RANGE_MAX = 256,              /* new numbers that are looked at one by one */
 	SCAN_NS = 2000 * 1000 * 1000, /* from one walk through /proc to the next */
 	SCAN_SOON_NS = 50 * 1000 * 1000,
 	SWEEP_NS = 1000 * 1000 * 1000,
 	PATH_BYTES = 64,
 	KIB = 1024,
+	TICK_NS = 10 * 1000 * 1000, /* the slowest that kernels are built with */
 };
 
 struct poll_tasks {
@@ -47,6 +48,17 @@ struct poll_tasks {
 };
 
 /* --- threads */
+
+/*
+ * One process that cannot be looked at, for whatever reason (it may be hidden, or end in this
+ * moment), does not end the session of all others.
+ */
+static void swallow(struct error *err)
+{
+	if (err)
+		log_debug("%s", error_text(err));
+	error_free(err); // see above
+}
 
 static void drop_thread(struct poll_tasks *tasks, struct poll_thread *thread)
 {
@@ -95,7 +107,7 @@ static struct error *list_threads(struct poll_tasks *tasks, struct poll_process 
 	size_t room = 0, count = 0, k = 0;
 
 	TRY(process_list_threads((pid_t)process->pid, &tids));
-	TRY(ARRAY_RESERVE(now, room, 0, tids.count + 1, THREADS_IN_PROCESS_MAX, "threads"));
+	TRY(ARRAY_RESERVE(now, room, 0, tids.count + 1, PIDS_MAX, "threads"));
 	for (size_t i = 0; i < tids.count; i++) {
 		uint32_t tid = (uint32_t)tids.pid[i];
 		while (k < process->count && process->thread[k].tid < tid)
@@ -103,11 +115,10 @@ static struct error *list_threads(struct poll_tasks *tasks, struct poll_process 
 		if (k < process->count && process->thread[k].tid == tid)
 			now[count++] = process->thread[k++];
 		else if (thread_wanted(tasks, tid)) {
+			// One that fails is looked for again when the number of threads changes.
 			struct error *err = meet_thread(tasks, process, tid, old, &now[count]);
-			if (err)
-				log_debug("%s", error_text(err));
 			count += !err;
-			error_free(err); // it is looked for again when the number changes
+			swallow(err);
 		}
 	}
 	while (k < process->count)
@@ -204,6 +215,7 @@ static struct error *open_program(struct poll_tasks *tasks, struct poll_process 
 	memcpy(process->comm, status.comm, sizeof(process->comm));
 	TRY(process_memory_open((pid_t)process->pid, &look, &process->memory));
 	process->denied = look == PROCESS_MEMORY_denied;
+	process->ask_again_ns = clock_monotonic_ns() + SWEEP_NS;
 	process->code_kib = 0;
 	if (process->denied)
 		TRY(note_denied(tasks, process->pid));
@@ -276,24 +288,27 @@ static struct error *is_wanted(const struct poll_tasks *tasks, uint32_t pid, boo
 	return NULL;
 }
 
-static struct error *meet(struct poll_tasks *tasks, uint32_t pid)
+static void meet(struct poll_tasks *tasks, uint32_t pid)
 {
 	bool wanted;
 
 	if (find(tasks, pid))
-		return NULL;
-	TRY(is_wanted(tasks, pid, &wanted));
-	return wanted ? add_process(tasks, pid) : NULL;
+		return;
+	struct error *err = is_wanted(tasks, pid, &wanted);
+	if (!err && wanted)
+		err = add_process(tasks, pid);
+	swallow(err);
 }
 
 /* NUMBER is new: of a process, or of a thread, which its process is asked for. */
-static struct error *meet_number(struct poll_tasks *tasks, uint32_t number)
+static void meet_number(struct poll_tasks *tasks, uint32_t number)
 {
-	enum process_look look;
-	pid_t pid;
+	enum process_look look = PROCESS_gone;
+	pid_t pid = 0;
 
-	TRY(process_of_thread((pid_t)number, &look, &pid));
-	return look == PROCESS_there && (uint32_t)pid == number ? meet(tasks, number) : NULL;
+	swallow(process_of_thread((pid_t)number, &look, &pid));
+	if (look == PROCESS_there && (uint32_t)pid == number)
+		meet(tasks, number);
 }
 
 static struct error *scan(struct poll_tasks *tasks, uint64_t now_ns)
@@ -303,7 +318,7 @@ static struct error *scan(struct poll_tasks *tasks, uint64_t now_ns)
 	tasks->scan_ns = now_ns + SCAN_NS;
 	TRY(processes_list(&pids));
 	for (size_t i = 0; i < pids.count; i++)
-		TRY(meet(tasks, (uint32_t)pids.pid[i]));
+		meet(tasks, (uint32_t)pids.pid[i]);
 	return NULL;
 }
 
@@ -329,7 +344,7 @@ static struct error *find_new(struct poll_tasks *tasks, uint64_t now_ns)
 	if (told && tasks->last_pid && last > tasks->last_pid &&
 	    last - tasks->last_pid <= RANGE_MAX) {
 		while (tasks->last_pid < last)
-			TRY(meet_number(tasks, ++tasks->last_pid));
+			meet_number(tasks, ++tasks->last_pid);
 		return NULL;
 	}
 	// They began again from below, or there are many.
@@ -384,9 +399,8 @@ static struct error *check_program(struct poll_tasks *tasks, struct poll_process
 	return NULL;
 }
 
-static struct error *sweep(struct poll_tasks *tasks, uint64_t now_ns)
+static void sweep(struct poll_tasks *tasks, uint64_t now_ns)
 {
-	enum process_look look;
 	struct thread leader;
 
 	tasks->sweep_ns = now_ns + SWEEP_NS;
@@ -395,19 +409,21 @@ static struct error *sweep(struct poll_tasks *tasks, uint64_t now_ns)
 		if (!process->walked || process->denied)
 			continue;
 		process->walked = process->young = false;
-		TRY(check_program(tasks, process, now_ns));
-		TRY(thread_read((pid_t)process->pid, (pid_t)process->pid, 0, &look, &leader));
+		enum process_look look = PROCESS_gone;
+		swallow(check_program(tasks, process, now_ns));
+		swallow(thread_read((pid_t)process->pid, (pid_t)process->pid, 0, &look, &leader));
 		if (look == PROCESS_there)
 			memcpy(process->comm, leader.comm, sizeof(process->comm));
 	}
-	return NULL;
 }
 
 struct error *poll_tasks_update(struct poll_tasks *tasks, uint64_t now_ns)
 {
 	if (follows(tasks))
 		TRY(find_new(tasks, now_ns));
-	return now_ns >= tasks->sweep_ns ? sweep(tasks, now_ns) : NULL;
+	if (now_ns >= tasks->sweep_ns)
+		sweep(tasks, now_ns);
+	return NULL;
 }
 
 /* --- measuring */
@@ -430,24 +446,22 @@ static struct error *read_thread(struct poll_thread *thread, uint64_t *spent_ns,
 }
 
 /* One that cannot be read any more has ended. */
-static struct error *read_threads(struct poll_tasks *tasks, struct poll_process *process,
-				  uint64_t *spent_ns)
+static void read_threads(struct poll_tasks *tasks, struct poll_process *process, uint64_t *spent_ns)
 {
 	size_t kept = 0;
 
+	process->busy = 0;
 	for (size_t i = 0; i < process->count; i++) {
+		uint64_t before_ns = *spent_ns;
 		bool there = false;
-		struct error *err = read_thread(&process->thread[i], spent_ns, &there);
-		if (err)
-			log_debug("%s", error_text(err));
-		error_free(err); // not ours to look at any more
+		swallow(read_thread(&process->thread[i], spent_ns, &there));
+		process->busy += *spent_ns > before_ns;
 		if (there)
 			process->thread[kept++] = process->thread[i];
 		else
 			drop_thread(tasks, &process->thread[i]);
 	}
 	process->count = kept;
-	return NULL;
 }
 
 static struct error *runs_another(const struct poll_process *process, bool *ret)
@@ -486,8 +500,12 @@ struct error *poll_tasks_measure(struct poll_tasks *tasks, struct poll_process *
 	if (!cpu_time_of_process((pid_t)process->pid, &cpu_ns))
 		return NULL;
 	*ret = POLL_idle;
-	if (process->denied || cpu_ns == process->cpu_ns)
+	if (cpu_ns == process->cpu_ns)
 		return NULL;
+	// It may have become ours: programs that change to another user begin as somebody else's.
+	if (process->denied && clock_monotonic_ns() < process->ask_again_ns)
+		return NULL;
+	process->renewed |= process->denied;
 	TRY(see_program(tasks, process, &there));
 	if (!there) {
 		*ret = POLL_gone;
@@ -498,7 +516,7 @@ struct error *poll_tasks_measure(struct poll_tasks *tasks, struct poll_process *
 		TRY(list_threads(tasks, process, false));
 		process->links = links;
 	}
-	TRY(read_threads(tasks, process, &spent_ns));
+	read_threads(tasks, process, &spent_ns);
 	if (!tasks->options.tid_count)
 		process->unseen_ns += (int64_t)(cpu_ns - process->cpu_ns) - (int64_t)spent_ns;
 	process->cpu_ns = cpu_ns;
@@ -521,22 +539,40 @@ struct poll_process *poll_tasks_at(const struct poll_tasks *tasks, size_t i)
 	return tasks->process[i];
 }
 
+bool poll_tasks_find(const struct poll_tasks *tasks, uint32_t pid, uint32_t tid,
+		     struct poll_process **ret_process, struct poll_thread **ret_thread)
+{
+	struct poll_process *process = find(tasks, pid);
+
+	for (size_t i = 0; process && process->memory && i < process->count; i++) {
+		if (process->thread[i].tid != tid)
+			continue;
+		*ret_process = process;
+		*ret_thread = &process->thread[i];
+		return true;
+	}
+	return false;
+}
+
 const char *poll_tasks_denied(const struct poll_tasks *tasks)
 {
 	return tasks->why_denied;
 }
 
-uint64_t poll_tasks_end_session(struct poll_tasks *tasks)
+uint64_t poll_tasks_end_session(struct poll_tasks *tasks, bool last)
 {
 	uint64_t period_ns = tasks->options.period_ns, lost = take_struct(tasks->lost);
 
 	for (size_t i = 0; i < tasks->count; i++) {
 		struct poll_process *process = tasks->process[i];
-		struct credit unseen = {process->unseen_ns};
+		// Of threads that run the newest bit is known of the process alone.
+		int64_t newest_ns = (int64_t)process->busy * TICK_NS;
+		struct credit unseen = {process->unseen_ns - newest_ns};
 		lost += credit_lose(&unseen, period_ns);
-		process->unseen_ns = unseen.ns;
+		process->unseen_ns = unseen.ns + newest_ns;
 		for (size_t k = 0; k < process->count; k++) {
-			lost += credit_lose(&process->thread[k].credit, period_ns);
+			if (last)
+				lost += credit_lose(&process->thread[k].credit, period_ns);
 			process->thread[k].has_stack = false;
 		}
 	}

@@ -36,6 +36,7 @@ struct poll_process {
 	uint64_t start_ticks;
 	char comm[PROCESS_COMM];
 	bool denied;                   /* it may not be looked at */
+	uint64_t ask_again_ns;         /* whether it is denied still */
 	bool renewed;                  /* it runs another program than before */
 	bool young;                    /* it may not have left its vfork() yet */
 	bool walked;                   /* since the last sweep */
@@ -43,6 +44,7 @@ struct poll_process {
 	uint64_t links;                /* of its directory of threads: so many, and two */
 	uint64_t cpu_ns;               /* up to the last look, all threads */
 	int64_t unseen_ns;             /* of it, what no thread here has consumed */
+	size_t busy;                   /* threads that have run between the last two looks */
 	uint64_t no_stop_until_ns;     /* it may not be stopped: no attempt until then */
 	struct process_memory *memory; /* owned; NULL: denied */
 	struct poll_thread *thread;    /* ascending by tid */
@@ -76,6 +78,10 @@ enum poll_measure {
 	POLL_gone,   /* it has ended, or is not to be looked at */
 };
 
+/* False: there is no such thread any more. */
+bool poll_tasks_find(const struct poll_tasks *tasks, uint32_t pid, uint32_t tid,
+		     struct poll_process **ret_process, struct poll_thread **ret_thread);
+
 /* What PROCESS and its threads have consumed since the last look. */
 struct error *poll_tasks_measure(struct poll_tasks *tasks, struct poll_process *process,
 				 enum poll_measure *ret);
@@ -85,9 +91,9 @@ void poll_tasks_remove(struct poll_tasks *tasks, const struct poll_process *proc
 
 /*
  * The session is over, and its stacks are not referred to any more. Returns how many samples' worth
- * of CPU time no look could meet.
+ * of CPU time no look could meet; with LAST also of threads that a next session might still meet.
  */
-uint64_t poll_tasks_end_session(struct poll_tasks *tasks);
+uint64_t poll_tasks_end_session(struct poll_tasks *tasks, bool last);
 
 /* Why a process may not be looked at, one of those of which that is true; NULL: all may. */
 const char *poll_tasks_denied(const struct poll_tasks *tasks);

@@ -36,13 +36,24 @@ enum {
 	PROBE_LIMIT_MS = 10,
 };
 
+/*
+ * Of those that would run and wait for a CPU, whoever is owed most. There may be many, and waiting
+ * for each would take longer than the period: one is waited for.
+ */
+struct queued {
+	uint32_t pid, tid; /* 0: nobody */
+	uint64_t worth_ns;
+};
+
 struct poller {
 	bool wall;
 	struct source_parts parts; /* options is not used */
 	struct poll_tasks *tasks;
 	struct poll_look look;
 	struct poll_schedule schedule;
+	struct queued queued; /* at this look */
 	bool started;
+	char *failure; /* of a look, the first of them; owned */
 	/* The tables that walks look up, owned. */
 	struct unwind_module *modules;
 	struct unwind_rule *rules;
@@ -70,6 +81,7 @@ static void poller_close(void *source)
 		return;
 	poll_tasks_free(poller->tasks);
 	poll_look_deinit(&poller->look);
+	free(poller->failure);
 	for (size_t i = 0; i < STORE_SEGMENTS_MAX; i++)
 		free(poller->segment[i]);
 	free(poller->modules);
@@ -166,6 +178,13 @@ static void add_samples(const struct poller *poller, const struct stacks_kept *k
 		stacks_repeat(poller->parts.stacks, kept);
 }
 
+static void offer_queued(struct poller *poller, const struct poll_process *process,
+			 const struct poll_thread *thread, uint64_t worth_ns)
+{
+	if (worth_ns > poller->queued.worth_ns)
+		poller->queued = (struct queued){process->pid, thread->tid, worth_ns};
+}
+
 /* A thread that has consumed CPU time: as many samples as that is worth. */
 static struct error *look_by_credit(struct poller *poller, struct poll_process *process,
 				    struct poll_thread *thread)
@@ -182,6 +201,8 @@ static struct error *look_by_credit(struct poller *poller, struct poll_process *
 		add_samples(poller, &kept, samples);
 	if (outcome == POLL_walked || outcome == POLL_unasked)
 		credit_take(&thread->credit, samples, period_ns);
+	if (outcome == POLL_queues)
+		offer_queued(poller, process, thread, (uint64_t)thread->credit.ns);
 	return NULL;
 }
 
@@ -215,9 +236,10 @@ static struct error *look_by_clock(struct poller *poller, struct poll_process *p
 	if (!thread->has_stack || thread->turns != thread->last.turns)
 		TRY(look_anyway(poller, process, thread, &outcome));
 	if (outcome != POLL_walked) {
-		// Its time counts where it is seen next.
+		// It counts where it is seen next.
+		if (outcome == POLL_queues)
+			offer_queued(poller, process, thread, thread->missed + 1);
 		thread->missed++;
-		counter_add(poller->parts.counters, COUNTER_wall_moved, 1);
 		return NULL;
 	}
 	unsigned samples = 1 + thread->missed;
@@ -251,6 +273,38 @@ static struct error *look_at_process(struct poller *poller, struct poll_process 
 	return NULL;
 }
 
+/* One process that cannot be looked at does not end the session of all others. */
+static struct error *note_failure(struct poller *poller, struct error *err)
+{
+	_cleanup_error_ struct error *failure = err;
+
+	if (!failure)
+		return NULL;
+	counter_add(poller->parts.counters, COUNTER_poll_failed, 1);
+	return poller->failure ? NULL : str_copy(&poller->failure, error_text(failure));
+}
+
+/* Wait for one that waits for a CPU. */
+static struct error *look_at_queued(struct poller *poller)
+{
+	struct queued queued = take_struct(poller->queued);
+	struct poll_process *process;
+	struct poll_thread *thread;
+
+	if (!queued.pid ||
+	    !poll_tasks_find(poller->tasks, queued.pid, queued.tid, &process, &thread))
+		return NULL;
+	TRY(poll_look_begin(&poller->look, process));
+	// It has been counted as missed at this look.
+	thread->missed -= thread->missed > 0;
+	poller->look.patient = true;
+	struct error *err = poller->wall ? look_by_clock(poller, process, thread)
+					 : look_by_credit(poller, process, thread);
+	poller->look.patient = false;
+	poller->queued = (struct queued){0};
+	return err;
+}
+
 static struct error *look_at_all(struct poller *poller, uint64_t now_ns)
 {
 	enum poll_measure measure;
@@ -259,15 +313,17 @@ static struct error *look_at_all(struct poller *poller, uint64_t now_ns)
 	TRY(poll_tasks_update(poller->tasks, now_ns));
 	while (i < poll_tasks_count(poller->tasks)) {
 		struct poll_process *process = poll_tasks_at(poller->tasks, i);
-		TRY(poll_tasks_measure(poller->tasks, process, &measure));
-		if (measure == POLL_gone) {
+		struct error *err = poll_tasks_measure(poller->tasks, process, &measure);
+		if (!err && measure == POLL_gone) {
 			poll_tasks_remove(poller->tasks, process);
 			continue;
 		}
-		TRY(look_at_process(poller, process, measure));
+		if (!err)
+			err = look_at_process(poller, process, measure);
+		TRY(note_failure(poller, err));
 		i++;
 	}
-	return NULL;
+	return note_failure(poller, look_at_queued(poller));
 }
 
 /* --- running */
@@ -302,7 +358,7 @@ static struct error *poller_start(void *source)
 	for (size_t i = 0; i < poll_tasks_count(poller->tasks); i++)
 		TRY(poll_tasks_measure(poller->tasks, poll_tasks_at(poller->tasks, i), &measure));
 	// What was consumed up to now is nobody's.
-	(void)poll_tasks_end_session(poller->tasks);
+	(void)poll_tasks_end_session(poller->tasks, true);
 	poller->schedule.due_ns = clock_monotonic_ns() + poller->schedule.period_ns;
 	poller->started = true;
 	return NULL;
@@ -400,6 +456,9 @@ static struct error *add_notes(const struct poller *poller, struct profile *prof
 		     value[COUNTER_poll_unstopped]));
 	TRY(add_note(profile, "%lu system calls returned EINTR because of a stop",
 		     value[COUNTER_poll_ended_waits]));
+	TRY(add_note(profile, "%lu looks at a process failed", value[COUNTER_poll_failed]));
+	if (poller->failure)
+		TRY(add_reason(profile, "the first of them: %s", poller->failure));
 	if (poller->look.why_not)
 		TRY(add_reason(profile, "%s", poller->look.why_not));
 	TRY(add_note(profile, "%lu processes may not be looked at", value[COUNTER_poll_denied]));
@@ -411,7 +470,7 @@ static struct error *poller_end_session(void *source, struct profile *profile)
 	struct poller *poller = source;
 	struct counters *counters = poller->parts.counters;
 
-	uint64_t lost = poll_tasks_end_session(poller->tasks);
+	uint64_t lost = poll_tasks_end_session(poller->tasks, !poller->started);
 	// What is not wanted, or counts by the clock, is not lost.
 	if (!poller->wall && !poller->look.options.only_gil)
 		counter_add(counters, COUNTER_samples_lost, lost);

@@ -70,8 +70,12 @@ static struct error *end_session(struct capture *capture, const struct session_f
 	const struct session_facts *facts = profile_facts_const(profile);
 	log_info("session file=%s samples=%" PRIu64 " lost=%" PRIu64, path, facts->samples,
 		 facts->lost);
-	for (size_t i = 0; i < facts->note_count; i++)
-		log_warning("%s", profile_text(profile, facts->notes[i], NULL));
+	for (size_t i = 0; i < facts->note_count; i++) {
+		const char *note = profile_text(profile, facts->notes[i], NULL);
+		// What is the same in all sessions was said at the start.
+		if (!capture_lacks(capture) || strcmp(note, capture_lacks(capture)) != 0)
+			log_warning("%s", note);
+	}
 	return NULL;
 }
 

@@ -27,9 +27,9 @@
 #include "proc/threads.h"
 
 enum {
-	ARRIVE_MS = 200,  /* so long may a thread that waits for a CPU need until it stops */
-	EAGER_LOOKS = 15, /* looks without a pause, some 10 us, for one that is on another CPU */
-	PAUSE_NS = 10000, /* between two looks, at first */
+	ARRIVE_US = 200000, /* so long may a thread that waits for a CPU need until it stops */
+	EAGER_LOOKS = 15,   /* looks without a pause, some 10 us, for one that is on another CPU */
+	PAUSE_NS = 10000,   /* between two looks, at first */
 	PAUSE_MAX_NS = 250000,
 	FOREMOST = -20, /* nice */
 	SEIZE_TRIES = 20,
@@ -37,12 +37,13 @@ enum {
 	EVENT_SHIFT = 8, /* si_status of a ptrace stop: signal, and event above it */
 	SIGNAL_MASK = 0xff,
 	NS_PER_MS = 1000000,
+	NS_PER_US = 1000,
 };
 
 /* Owned by the tracer until it posts ARRIVED, and again once it has been joined. */
 struct tracer {
 	pid_t pid, tid;
-	unsigned limit_ms, arrive_ms;
+	unsigned limit_ms, arrive_us;
 	sem_t arrived; /* the tracer has stopped the thread, or given up */
 	sem_t read;    /* the caller has what it wants */
 	struct thread_registers registers;
@@ -128,7 +129,7 @@ static bool has_stopped(pid_t tid, int *ret_status)
 static bool wait_for_stop(const struct tracer *tracer, int *ret_status, uint64_t *ret_before_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t end_ns = now_ns + tracer->arrive_ms * (uint64_t)NS_PER_MS;
+	uint64_t end_ns = now_ns + tracer->arrive_us * (uint64_t)NS_PER_US;
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	for (unsigned looks = 0; now_ns < end_ns; looks++) {
@@ -254,7 +255,7 @@ struct error *thread_stop(pid_t pid, pid_t tid, const struct stop_options *optio
 		.pid = pid,
 		.tid = tid,
 		.limit_ms = options->limit_ms,
-		.arrive_ms = options->arrive_ms ? options->arrive_ms : ARRIVE_MS,
+		.arrive_us = options->arrive_us ? options->arrive_us : ARRIVE_US,
 	};
 	pthread_t thread;
 

@@ -35,7 +35,7 @@ struct stop_options {
 	unsigned limit_ms; /* at most so long */
 	stop_fn *fn;
 	void *context;
-	unsigned arrive_ms; /* so long may it need until it stops; 0: 200 */
+	unsigned arrive_us; /* so long may it need until it stops; 0: 200 ms */
 };
 
 struct stop_result {

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -96,14 +97,12 @@ def cpu_seconds(pid):
 
 
 @pytest.fixture
-def folder(tmp_path_factory, as_root):
-    """Where nobody may write."""
-    path = tmp_path_factory.mktemp("nobody")
-    os.chown(path, NOBODY, NOBODY)
-    for above in [path, *path.parents]:
-        if above.stat().st_uid in (os.geteuid(), NOBODY) and str(above).startswith("/tmp/"):
-            above.chmod(above.stat().st_mode | 0o711)
-    return path
+def folder(as_root):
+    """Where nobody may write. (Another pytest closes the folder of pytest's own to others.)"""
+    with tempfile.TemporaryDirectory() as path:
+        os.chown(path, NOBODY, NOBODY)
+        os.chmod(path, 0o755)
+        yield pathlib.Path(path)
 
 
 @pytest.fixture
@@ -165,6 +164,39 @@ def test_everything_means_ones_own_processes(cairn_for_all, as_nobody, folder, s
     assert str(spinner.pid) in tids and str(other.pid) not in tids
 
 
+def test_a_program_that_becomes_ones_own_is_seen(cairn_for_all, as_nobody, folder):
+    python = pythons.debian()
+    if not python:
+        pytest.skip("needs the distribution's python3")
+    run = subprocess.Popen([*as_nobody, str(cairn_for_all.path), "record", "-q", "-a", "-d", "6", "--by-thread", "-o",
+                            str(folder / "x.folded")], stdin=subprocess.DEVNULL)
+    time.sleep(1)
+    # It begins as root, waits a moment, and gives up its rights.
+    child = subprocess.Popen(["sh", "-c", 'sleep 0.5; exec "$@"', "sh", *as_nobody, python.path, "-c", SPIN], cwd="/")
+    try:
+        assert run.wait(timeout=60) == 0
+    finally:
+        child.kill()
+        child.wait()
+    assert str(child.pid) in {frames[0].split()[1].rstrip(":") for _, frames, _ in stacks(folder / "x.folded")}
+
+
+@pytest.mark.parametrize("hides", [1, 2])
+def test_processes_that_proc_hides_are_no_obstacle(cairn_for_all, as_nobody, folder, hides):
+    python = pythons.debian()
+    if not python or not shutil.which("unshare"):
+        pytest.skip("needs the distribution's python3, and unshare")
+    script = f"mount -t proc -o hidepid={hides} proc /proc && exec \"$@\""
+    words = ["sh", "-c", f"{python.path} -c '{SPIN}' & sleep 0.3; {cairn_for_all.path} record -a -d 2 -o {folder}/x.folded; "
+             "status=$?; kill $!; exit $status"]
+    result = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", *as_nobody, *words], capture_output=True, text=True,
+                            timeout=60, check=False)
+    if "mount:" in result.stderr or "unshare:" in result.stderr:
+        pytest.skip("may not mount here: " + result.stderr.strip())
+    assert result.returncode == 0, result.stderr
+    assert any("<module> (<string>:" in frame for _, frames, _ in stacks(folder / "x.folded") for frame in frames)
+
+
 def test_what_is_not_ones_own_is_refused_with_the_reason(cairn_for_all, as_nobody, folder):
     other = subprocess.Popen(["sleep", "60"])
     try:
@@ -188,10 +220,18 @@ def test_a_command_is_followed_through_fork_and_exec(cairn_for_all, as_nobody, f
 
 
 def test_an_agent_without_privileges_writes_sessions(cairn_for_all, as_nobody, folder, spinner):
-    result = cairn_for_all.run("agent", "-o", folder, "-d", "2", "-f", "99", before=as_nobody)
-    assert result.returncode == 0, result.stderr
-    profile, = folder.glob("profile_*.col")
-    assert "_[p]" in profile.read_text(encoding="utf-8")
+    run = subprocess.Popen([*as_nobody, str(cairn_for_all.path), "agent", "-o", str(folder), "-d", "1", "-f", "99", "-c",
+                            "--no-flamegraph"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("profile_*.col"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    run.send_signal(signal.SIGTERM)
+    _, said = run.communicate(timeout=30)
+    assert run.returncode == 0, said
+    assert said.count("is used instead") == 1
+    profiles = sorted(folder.glob("profile_*.col"))
+    assert len(profiles) >= 3
+    assert all("_[p]" in profile.read_text(encoding="utf-8") for profile in profiles[:3])
 
 
 def test_in_a_user_namespace_of_its_own(cairn_for_all, as_nobody, folder):
