@@ -14,7 +14,7 @@
 
 enum {
 	FUZZ_PIECE_HEAD = 10,
-	FUZZ_READS_MAX = 20000, /* of one input, in each of what is tried; all others fail */
+	FUZZ_READS_MAX = 5000, /* of one input, in each of what is tried; all others fail */
 };
 
 struct fuzz_memory {

@@ -2,7 +2,7 @@
 /*
  * Memory of real interpreters at a known stack, replayed (test-snapshot.h): as it was, then with
  * every read failing in turn, alone or with all that follow, then with a read that gives something
- * else. Where there are more reads than a test has time for, every so many-th is taken.
+ * else: where there are more than a test has time for, with every so many-th.
  */
 #include "runtimes/python/test-snapshot.h"
 
@@ -12,7 +12,7 @@
 #include "unit.h"
 
 enum {
-	FAULTS_MAX = 1200, /* replays of one phase of one snapshot with one kind of fault */
+	ALTERED_MAX = 100, /* replays of one phase of one snapshot with one kind of altered read */
 	WALK_READS_MAX = 64 * SNAPSHOT_DEPTH,
 	LIST_READS_MAX = PYTHON_THREADS_MAX + 4 * PYTHON_INTERPRETERS_MAX,
 	NAME_READS_MAX = 10000,
@@ -223,9 +223,10 @@ static void with_faults(struct replay *replay, phase_fn *phase, unsigned reads_m
 	const struct memory memory = {.read = read_faulty, .context = &faulty};
 
 	phase(replay, &memory, true);
-	const unsigned reads = faulty.reads, step = reads / FAULTS_MAX + 1;
+	const unsigned reads = faulty.reads;
 	ASSERT_TRUE(reads);
 	for (int fault = 0; fault < FAULT_KINDS; fault++) {
+		const unsigned step = fault <= FAULT_rest ? 1 : reads / ALTERED_MAX + 1;
 		faulty.fault = (enum fault)fault;
 		for (unsigned bad = (unsigned)fault % step; bad < reads; bad += step) {
 			faulty.random = bad;
