@@ -2,40 +2,18 @@
 /* The agent command: sessions of the whole machine, once or for ever, into a directory. */
 #define LOG_DOMAIN "agent"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/session-files.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/agent-options.h"
+#include "cli/chosen.h"
 #include "cli/sampling.h"
-
-struct agent_args {
-	struct logging_args logging;
-	struct sampling_args sampling;
-	const char *directory;
-	uint64_t hz, duration_ns;
-	bool continuous, rotate, flamegraph, versions, python;
-	const char *python_mode;
-};
-
-/* gProfiler's words; there is one way here, and it is on or off. */
-static const char *python_mode_at(size_t index)
-{
-	static const char *const modes[] = {"auto",   "pyperf",   "pyspy",
-					    "py-spy", "disabled", "none"};
-
-	return index < ARRAY_COUNT(modes) ? modes[index] : NULL;
-}
-
-static bool wants_python(const struct agent_args *args)
-{
-	return args->python && strcmp(args->python_mode, "disabled") != 0 &&
-	       strcmp(args->python_mode, "none") != 0;
-}
 
 /* Sample until the session is over. *RET_STOP: the agent was told to stop. */
 static struct error *take_session(struct capture *capture, uint64_t duration_ns, int stop_fd,
@@ -79,42 +57,28 @@ static struct error *end_session(struct capture *capture, const struct session_f
 	return NULL;
 }
 
-static struct error *agent_run(const void *data, int *ret_status)
+/* The processes that were asked for and are still there. */
+static struct error *choose_pids(const struct agent_args *args, struct chosen *chosen)
 {
-	const struct agent_args *args = data;
-	struct session_files files = {
-		.directory = args->directory,
-		.flamegraph = args->flamegraph,
-		.rotate = args->rotate,
-	};
-	// Source lines and inlined calls would take hundreds of megabytes where there is
-	// debug information; .col has no place for lines.
-	struct capture_options options = {
-		.event = "cpu-clock",
-		.hz = (unsigned)args->hz,
-		.kernel_stacks = true,
-		.user_stacks = true,
-		.python = wants_python(args),
-		.python_versions = args->versions,
-	};
-	_cleanup_capture_ struct capture *capture = NULL;
-	_cleanup_close_ int stop_fd = -1;
+	for (size_t i = 0; i < args->pids.count; i++)
+		if (!kill((pid_t)args->pids.items[i], 0) || errno != ESRCH)
+			TRY(chosen_add(chosen, args->pids.items[i]));
+	if (args->pids.count && !chosen->count)
+		return error_new("none of the processes of --pids is there");
+	return NULL;
+}
+
+static struct error *take_sessions(const struct agent_args *args, struct capture *capture,
+				   const struct session_files *files, int stop_fd)
+{
 	bool stop;
 
-	logging_apply(&args->logging);
-	TRY(session_files_check(&files));
-	TRY(stop_signals_open(&stop_fd));
-	sampling_prepare_process();
-	sampling_apply(&args->sampling, &options);
-	TRY(capture_open(&options, &capture));
-	sampling_tell(capture);
-	TRY(capture_start(capture));
 	do {
 		TRY(take_session(capture, args->duration_ns, stop_fd, &stop));
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(capture, &files, &err));
+		TRY(end_session(capture, files, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)
@@ -124,73 +88,58 @@ static struct error *agent_run(const void *data, int *ret_status)
 	return NULL;
 }
 
-static struct error *agent_check(void *data)
+static struct error *profile_machine(const struct agent_args *args)
+{
+	struct session_files files = {
+		.directory = args->directory,
+		.flamegraph = args->flamegraph,
+		.rotate = args->rotate,
+	};
+	_cleanup_(chosen_deinit) struct chosen chosen = CHOSEN_INIT;
+	_cleanup_capture_ struct capture *capture = NULL;
+	_cleanup_close_ int stop_fd = -1;
+
+	TRY(session_files_check(&files));
+	TRY(choose_pids(args, &chosen));
+	TRY(stop_signals_open(&stop_fd));
+	sampling_prepare_process();
+	// Source lines and inlined calls would take hundreds of megabytes where there is
+	// debug information; .col has no place for lines.
+	struct capture_options options = {
+		.event = "cpu-clock",
+		.hz = (unsigned)args->hz,
+		.kernel_stacks = true,
+		.user_stacks = true,
+		.python = !agent_mode_off(args->python_mode),
+		.python_versions = args->versions,
+		.pids = chosen.pids,
+		.pid_count = chosen.count,
+	};
+	sampling_apply(&args->sampling, &options);
+	if (agent_mode_off(args->perf_mode) && !strcmp(options.capture, CAPTURE_AUTO))
+		options.capture = "poll";
+	TRY(capture_open(&options, &capture));
+	sampling_tell(capture);
+	TRY(capture_start(capture));
+	return take_sessions(args, capture, &files, stop_fd);
+}
+
+static struct error *agent_run(const void *data, int *ret_status)
 {
 	const struct agent_args *args = data;
 
-	return args->directory ? NULL : error_new("say where profiles go: -o DIR (--output-dir)");
+	if (args->version) {
+		printf("cairn %s\n", CAIRN_VERSION);
+		return NULL;
+	}
+	logging_apply(&args->logging);
+	agent_tell(args);
+	if (args->operands.count)
+		return NULL;
+	if (!strcmp(args->mode, "none"))
+		return error_new("All profilers are disabled");
+	return profile_machine(args);
 }
-
-static const struct option_row agent_options[] = {
-	{.name = "output-dir",
-	 .letter = 'o',
-	 .kind = OPTION_FILE,
-	 .at = offsetof(struct agent_args, directory),
-	 .value = "DIR",
-	 .help = "where profile_TIME.col and .html go, and the links to the newest; made if it is "
-		 "missing"},
-	{.name = "profiling-duration",
-	 .letter = 'd',
-	 .kind = OPTION_SECONDS,
-	 .at = offsetof(struct agent_args, duration_ns),
-	 .fallback_text = "60",
-	 .min = 1000000000,
-	 .help = "length of each session"},
-	{.name = "profiling-frequency",
-	 .letter = 'f',
-	 .kind = OPTION_UINT,
-	 .at = offsetof(struct agent_args, hz),
-	 .fallback = 11,
-	 .min = 1,
-	 .max = 10000,
-	 .unit = "Hz",
-	 .help = "samples per second on each CPU"},
-	{.name = "continuous",
-	 .letter = 'c',
-	 .kind = OPTION_FLAG,
-	 .at = offsetof(struct agent_args, continuous),
-	 .help = "one session after the other, until stopped"},
-	{.name = "rotating-output",
-	 .kind = OPTION_FLAG,
-	 .at = offsetof(struct agent_args, rotate),
-	 .help = "keep only the newest .col and .html"},
-	{.name = "no-flamegraph",
-	 .kind = OPTION_FLAG_OFF,
-	 .at = offsetof(struct agent_args, flamegraph),
-	 .help = "write no .html"},
-	{.name = "python-mode",
-	 .kind = OPTION_CHOICE,
-	 .at = offsetof(struct agent_args, python_mode),
-	 .choice = python_mode_at,
-	 .fallback_text = "auto",
-	 .help = "disabled and none leave Python's frames out; the others all mean the same: the "
-		 "kernel side reads them with each sample"},
-	{.name = "no-python",
-	 .kind = OPTION_FLAG_OFF,
-	 .at = offsetof(struct agent_args, python),
-	 .help = "the same as --python-mode disabled"},
-	{.name = "no-python-versions",
-	 .kind = OPTION_FLAG_OFF,
-	 .at = offsetof(struct agent_args, versions),
-	 .help = "no package and version with Python frames, [PyYAML==6.0]"},
-	{.kind = OPTION_GROUP,
-	 .at = offsetof(struct agent_args, sampling),
-	 .group = options_sampling},
-	{.kind = OPTION_GROUP,
-	 .at = offsetof(struct agent_args, logging),
-	 .group = options_logging},
-	{0},
-};
 
 static const struct command_example agent_examples[] = {
 	{"cairn agent -o /var/lib/cairn -d 60 -f 11 -c --rotating-output",
@@ -206,10 +155,18 @@ const struct command command_agent = {
 		"and last_flamegraph.html always point at the newest. SIGINT and SIGTERM end the "
 		"session, which is written.\n"
 		"\n"
-		"cairn without a verb and with options is cairn agent.",
+		"cairn without a verb and with options is cairn agent. cairn help from gprofiler "
+		"says what becomes of each of gProfiler's options. extract-resources is accepted "
+		"and has nothing to do.",
+	.operands = "[extract-resources]",
+	.operands_max = 1,
+	.operands_at = offsetof(struct agent_args, operands),
 	.options = agent_options,
 	.examples = agent_examples,
 	.variables = "GPROFILER_",
+	.config = "/etc/gprofiler/config.ini",
+	.keeps_sources = true,
+	.sources_at = offsetof(struct agent_args, sources),
 	.abbreviations = true,
 	.args_size = sizeof(struct agent_args),
 	.check = agent_check,

@@ -48,8 +48,12 @@ struct command {
 	const struct command_example *examples; /* may be NULL */
 	const struct command_hint *hints;       /* may be NULL */
 	const struct command_exit *exits;       /* where they mean more than the shared ones */
-	const char *variables; /* prefix of the options' environment variables; NULL: CAIRN_ */
-	bool abbreviations;    /* accept unambiguous beginnings of long names, as argparse does */
+	const char *
+		variables; /* prefix of the options' environment variables beside CAIRN_, or NULL */
+	const char *config; /* the configuration file that is read if it is there, or NULL */
+	bool keeps_sources;
+	size_t sources_at;  /* struct option_sources in the arguments */
+	bool abbreviations; /* accept unambiguous beginnings of long names, as argparse does */
 	size_t args_size;
 
 	/* What the options mean together. A failure is one of usage. May be NULL. */

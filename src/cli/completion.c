@@ -19,8 +19,8 @@ static void print_commands(FILE *out)
 
 static void print_choices(FILE *out, const struct option_row *row)
 {
-	for (size_t i = 0; row->choice(i); i++)
-		fprintf(out, "%s%s", i ? " " : "", row->choice(i));
+	for (size_t i = 0; option_choice(row, i); i++)
+		fprintf(out, "%s%s", i ? " " : "", option_choice(row, i));
 }
 
 /* The value of one option, behind it: names, files, or nothing that we know. */
@@ -33,7 +33,7 @@ static void bash_value(FILE *out, const struct command *command, const struct op
 		fputs(")\n\t\twords=\"", out);
 		print_choices(out, row);
 		fputs("\"\n\t\t;;\n", out);
-	} else if (row->kind == OPTION_FILE) {
+	} else if (row->kind == OPTION_FILE || row->kind == OPTION_CONFIG) {
 		fputs(")\n\t\tmapfile -t COMPREPLY < <(compgen -f -- "
 		      "\"$cur\")\n\t\treturn\n\t\t;;\n",
 		      out);
@@ -111,7 +111,8 @@ static void print_quoted(FILE *out, const char *text, const char *special)
 
 static void zsh_option(FILE *out, const struct option_row *row)
 {
-	bool repeats = row->kind == OPTION_LIST || row->kind == OPTION_UINTS;
+	bool repeats =
+		row->kind == OPTION_LIST || row->kind == OPTION_UINTS || row->kind == OPTION_TEXTS;
 	const char *equals = option_has_value(row) ? "=" : "";
 
 	if (row->letter && repeats)
@@ -128,7 +129,7 @@ static void zsh_option(FILE *out, const struct option_row *row)
 		print_quoted(out, option_value_name(row), "[]:\\");
 		fputc(':', out);
 	}
-	if (row->kind == OPTION_FILE)
+	if (row->kind == OPTION_FILE || row->kind == OPTION_CONFIG)
 		fputs("_files", out);
 	if (row->kind == OPTION_CHOICE) {
 		fputc('(', out);
@@ -191,7 +192,7 @@ static void fish_option(FILE *out, const struct command *command, const struct o
 		fputs(" -x -a '", out);
 		print_choices(out, row);
 		fputc('\'', out);
-	} else if (row->kind == OPTION_FILE) {
+	} else if (row->kind == OPTION_FILE || row->kind == OPTION_CONFIG) {
 		fputs(" -r -F", out);
 	} else if (option_has_value(row)) {
 		fputs(" -x", out);

@@ -43,15 +43,19 @@ const char *help_exit(const struct command *command, int status)
 	return NULL;
 }
 
-const char *help_environment(const struct command *command, char ret[static 256])
+const char *help_environment(const struct command *command, char ret[static 512])
 {
-	const char *prefix = command && command->variables ? command->variables : "CAIRN_";
+	const char *other = command ? command->variables : NULL;
 
-	snprintf(ret, 256,
+	snprintf(ret, 512,
 		 "Every option can be given in the environment too, under its long name in "
-		 "capitals: --some-name 5 as %sSOME_NAME=5, a flag as %sSOME_NAME=yes. The command "
-		 "line wins.",
-		 prefix, prefix);
+		 "capitals: --some-name 5 as CAIRN_SOME_NAME=5%s%s%s, a flag as "
+		 "CAIRN_SOME_NAME=yes. The command line wins.%s%s%s",
+		 other ? " or " : "", other ? other : "", other ? "SOME_NAME=5" : "",
+		 command && command->config ? " Then comes the file that --config names, then "
+					    : "",
+		 command && command->config ? command->config : "",
+		 command && command->config ? ": some-name = 5 in a line, a flag alone." : "");
 	return ret;
 }
 
@@ -163,7 +167,7 @@ static void print_exits(FILE *out, const struct command *command)
 
 static struct error *print_command(FILE *out, const struct command *command)
 {
-	char environment[256];
+	char environment[512];
 
 	fprintf(out, "cairn %s - %s\n\nUsage: cairn %s [OPTIONS]%s%s%s\n", command->name,
 		command->help, command->name, command->operands ? " " : "",
@@ -188,7 +192,7 @@ static struct error *print_command(FILE *out, const struct command *command)
 
 static void print_commands(FILE *out)
 {
-	char environment[256];
+	char environment[512];
 	size_t widest = 0;
 
 	fprintf(out, "cairn %s - %s\n\nUsage: cairn COMMAND [OPTIONS] [OPERANDS]\n\nCommands:\n",

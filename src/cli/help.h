@@ -19,7 +19,7 @@ struct error *help_print(FILE *out, const struct command *command /* may be NULL
 const char *help_headline(void);
 
 /* How options and environment belong together. */
-const char *help_environment(const struct command *command, char ret[static 256]);
+const char *help_environment(const struct command *command, char ret[static 512]);
 
 /* What exit status STATUS of COMMAND (NULL: of every command) means; NULL: it does not occur. */
 const char *help_exit(const struct command *command, int status);

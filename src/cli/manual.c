@@ -75,7 +75,7 @@ static void print_exits(FILE *out, const struct command *command)
 
 static void print_environment(FILE *out, const struct command *command)
 {
-	char text[256];
+	char text[512];
 
 	print_section(out, "ENVIRONMENT");
 	print_roff(out, help_environment(command, text));

@@ -41,7 +41,12 @@ bool options_next(struct option_iterator *it)
 bool option_has_value(const struct option_row *row)
 {
 	return row->kind != OPTION_FLAG && row->kind != OPTION_FLAG_OFF &&
-	       row->kind != OPTION_COUNT;
+	       row->kind != OPTION_COUNT && row->kind != OPTION_SAYS;
+}
+
+const char *option_choice(const struct option_row *row, size_t index)
+{
+	return row->choices ? row->choices[index] : row->choice(index);
 }
 
 const char *option_value_name(const struct option_row *row)
@@ -51,6 +56,8 @@ const char *option_value_name(const struct option_row *row)
 		[OPTION_TEXT] = "TEXT",        [OPTION_FILE] = "FILE",
 		[OPTION_CHOICE] = "NAME",      [OPTION_LIST] = "TEXT,...",
 		[OPTION_UINTS] = "NUMBER,...", [OPTION_GROUP] = NULL,
+		[OPTION_CONFIG] = "FILE",      [OPTION_SIZE] = "BYTES",
+		[OPTION_TEXTS] = "TEXT",
 	};
 
 	return row->value ? row->value : names[row->kind];
@@ -93,9 +100,9 @@ static struct error *choices_print(const struct option_row *row, char **ret)
 {
 	_cleanup_(strbuf_deinit) struct strbuf text = STRBUF_INIT;
 
-	for (size_t i = 0; row->choice(i); i++) {
-		const char *between = !i ? "" : row->choice(i + 1) ? ", " : " or ";
-		TRY(strbuf_addf(&text, "%s%s", between, row->choice(i)));
+	for (size_t i = 0; option_choice(row, i); i++) {
+		const char *between = !i ? "" : option_choice(row, i + 1) ? ", " : " or ";
+		TRY(strbuf_addf(&text, "%s%s", between, option_choice(row, i)));
 	}
 	*ret = take(text.text);
 	return NULL;
@@ -140,7 +147,7 @@ struct error *option_set_fallback(const struct option_row *row, void *field)
 {
 	if (row->fallback_text)
 		return option_set(row, row->fallback_text, field);
-	if (row->kind == OPTION_UINT || row->kind == OPTION_SECONDS)
+	if (row->kind == OPTION_UINT || row->kind == OPTION_SECONDS || row->kind == OPTION_SIZE)
 		*(uint64_t *)field = row->fallback;
 	if (row->kind == OPTION_FLAG)
 		*(bool *)field = row->fallback;
@@ -165,6 +172,16 @@ static bool flag_parse(const char *text, bool *ret)
 	return false;
 }
 
+bool option_asks(const struct option_row *row, const char *text)
+{
+	bool asked = true;
+
+	if (text &&
+	    (row->kind == OPTION_FLAG || row->kind == OPTION_FLAG_OFF || row->kind == OPTION_SAYS))
+		flag_parse(text, &asked);
+	return asked;
+}
+
 static struct error *flag_set(const struct option_row *row, const char *text, bool *field)
 {
 	bool given = true;
@@ -179,6 +196,17 @@ static struct error *flag_set(const struct option_row *row, const char *text, bo
 	return NULL;
 }
 
+static struct error *says_set(const struct option_row *row, const char *text, const char **field)
+{
+	bool given = true;
+
+	if (text && !flag_parse(text, &given))
+		return error_new("a flag is yes, true, 1, no, false or 0");
+	if (given)
+		*field = row->says;
+	return NULL;
+}
+
 /* The allowed range as a failure. */
 static struct error *out_of_range(const struct option_row *row)
 {
@@ -187,6 +215,9 @@ static struct error *out_of_range(const struct option_row *row)
 	TRY(option_print_range(row, &range));
 	if (row->kind == OPTION_CHOICE)
 		return error_new("allowed is %s", range);
+	if (row->kind == OPTION_SIZE)
+		return error_new("must be a size%s%s, like 4096, 100kb or 2mb",
+				 range ? " from " : "", range ? range : "");
 	if (row->kind == OPTION_SECONDS)
 		return error_new("must be a time%s%s, like 10, 1.5, 500ms or 2m",
 				 range ? " of " : "", range ? range : "");
@@ -255,11 +286,39 @@ static bool seconds_parse(const struct option_row *row, const char *text, uint64
 	return false;
 }
 
+/* "100", "100kb", "2 MB", "1GiB": always powers of 1024, as gProfiler reads them. */
+static bool size_parse(const struct option_row *row, const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		unsigned shift;
+	} units[] = {{"", 0},    {"b", 0},    {"k", 10}, {"kb", 10}, {"kib", 10}, {"m", 20},
+		     {"mb", 20}, {"mib", 20}, {"g", 30}, {"gb", 30}, {"gib", 30}};
+	char whole_text[16] = "";
+	size_t digits = strspn(text, "0123456789");
+	uint64_t whole = 0, max = row->max ? row->max : UINT64_MAX;
+
+	if (!digits || digits >= sizeof(whole_text))
+		return false;
+	memcpy(whole_text, text, digits);
+	text += digits + strspn(text + digits, " ");
+	for (size_t i = 0; i < ARRAY_COUNT(units); i++) {
+		if (strcasecmp(text, units[i].suffix))
+			continue;
+		if (!str_parse_u64(whole_text, 0, max >> units[i].shift, &whole) ||
+		    whole << units[i].shift < row->min)
+			return false;
+		*ret = whole << units[i].shift;
+		return true;
+	}
+	return false;
+}
+
 static struct error *choice_set(const struct option_row *row, const char *text, const char **field)
 {
-	for (size_t i = 0; row->choice(i); i++)
-		if (!strcmp(row->choice(i), text)) {
-			*field = row->choice(i);
+	for (size_t i = 0; option_choice(row, i); i++)
+		if (!strcmp(option_choice(row, i), text)) {
+			*field = option_choice(row, i);
 			return NULL;
 		}
 	return out_of_range(row);
@@ -331,14 +390,21 @@ struct error *option_set(const struct option_row *row, const char *text, void *f
 		return uint_parse(row, text, field) ? NULL : out_of_range(row);
 	case OPTION_SECONDS:
 		return seconds_parse(row, text, field) ? NULL : out_of_range(row);
+	case OPTION_SIZE:
+		return size_parse(row, text, field) ? NULL : out_of_range(row);
+	case OPTION_SAYS:
+		return says_set(row, text, field);
 	case OPTION_TEXT:
 	case OPTION_FILE:
-		if (!*text)
+	case OPTION_CONFIG:
+		if (!*text && !row->bare)
 			return error_new("must not be empty");
 		*(const char **)field = text;
 		return NULL;
 	case OPTION_CHOICE:
 		return choice_set(row, text, field);
+	case OPTION_TEXTS:
+		return text_list_add(field, text, strlen(text));
 	case OPTION_LIST:
 	case OPTION_UINTS:
 		return list_set(row, text, field);
@@ -353,7 +419,7 @@ void option_clear(const struct option_row *row, void *field)
 {
 	struct uint_list *numbers = field;
 
-	if (row->kind == OPTION_LIST)
+	if (row->kind == OPTION_LIST || row->kind == OPTION_TEXTS)
 		text_list_deinit(field);
 	if (row->kind != OPTION_UINTS)
 		return;

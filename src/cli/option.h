@@ -23,14 +23,18 @@ enum option_kind {
 	OPTION_SECONDS, /* uint64_t, nanoseconds; typed as 10, 1.5, 500ms, 2m; min and max in ns */
 	OPTION_TEXT,    /* const char *; NULL when not given and without fallback_text */
 	OPTION_FILE,    /* like OPTION_TEXT, completed as a file */
-	OPTION_CHOICE,  /* const char *: a name that choice() lists, in its spelling */
-	OPTION_LIST,    /* struct text_list: separated by commas, and repeatable */
-	OPTION_UINTS,   /* struct uint_list: the same of numbers from min to max */
-	OPTION_GROUP,   /* the structure that the rows of `group` fill */
+	OPTION_CONFIG,  /* like OPTION_FILE: a configuration file with more options */
+	OPTION_CHOICE,  /* const char *: a name that choice() or choices list, in its spelling */
+	OPTION_SAYS, /* const char *; given: `says`, a value of the choice it shares a field with */
+	OPTION_SIZE, /* uint64_t, bytes; typed as 100, 100kb, 2mb or 1g, in powers of 1024 */
+	OPTION_LIST, /* struct text_list: separated by commas, and repeatable */
+	OPTION_TEXTS, /* struct text_list: one item each time it is given, commas and all */
+	OPTION_UINTS, /* struct uint_list: the same of numbers from min to max */
+	OPTION_GROUP, /* the structure that the rows of `group` fill */
 };
 
 enum {
-	OPTIONS_MAX = 128,       /* rows of one command, groups unfolded */
+	OPTIONS_MAX = 192,       /* rows of one command, groups unfolded */
 	OPTION_ITEMS_MAX = 4096, /* items of one list */
 };
 
@@ -57,6 +61,11 @@ struct option_row {
 	const char *unit;          /* "Hz" */
 	const char *value;         /* what help calls the value; NULL: named after the kind */
 	const char *(*choice)(size_t index); /* NULL behind the last */
+	const char *const *choices;          /* the same as an array; NULL: choice() */
+	const char *says;
+	const char *bare; /* the value if it is given without one; it may then be empty, too */
+	bool line_only;   /* neither in the environment nor in a configuration file */
+	bool alone;       /* like --help: what stands behind it is not read, and nothing checked */
 	const struct option_row *group;
 	const char *help;
 };
@@ -74,6 +83,12 @@ bool options_next(struct option_iterator *it);
 
 /* Does the option take a value? */
 bool option_has_value(const struct option_row *row);
+
+/* Name number INDEX of an OPTION_CHOICE; NULL behind the last. */
+const char *option_choice(const struct option_row *row, size_t index);
+
+/* Does TEXT ask for what ROW does? A flag's "no" does not. */
+bool option_asks(const struct option_row *row, const char *text);
 
 /* What help calls the value of ROW, "HZ". */
 const char *option_value_name(const struct option_row *row);
