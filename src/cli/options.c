@@ -394,7 +394,9 @@ static struct error *set_from_config(struct parser *p, const char *name, enum le
 	struct config_file *file = &p->sources->files[level == LEVEL_asked_file];
 	struct config_line line;
 
-	TRY(config_file_open(name, file));
+	struct error *err = config_file_open(name, file);
+	if (err)
+		return level == LEVEL_asked_file ? error_wrap(err, "--config %s", name) : err;
 	for (;;) {
 		_cleanup_free_ char *from = NULL;
 		TRY(config_file_next(file, &line));
