@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/runtimes.h"
+#include "base/array.h"
 #include "unit.h"
 
 enum {
@@ -305,6 +306,52 @@ TEST(an_evaluator_that_has_linked_no_frame_gets_none)
 	check(&world, "cece1c");
 }
 
+/*
+ * Evaluator (the leaf); other; evaluator; start: the outer one runs frame 2, and the innermost has
+ * linked a _PyCFrame that points at LEFTOVER.
+ */
+static void with_unfilled(struct world *world, enum python_frames frames, uint64_t leftover)
+{
+	uint64_t inside[2], thread, outer;
+
+	begin(world, frames);
+	world->layout.cframe_frame = 0;
+	inside[0] = push_c(world, IN_EVAL);
+	push_c(world, IN_OTHER);
+	inside[1] = push_c(world, IN_EVAL);
+	push_c(world, IN_OTHER);
+	thread = add_thread(world, add_interpreter(world, 0), SELF);
+	outer = add_frame(world, 2, set_shim(world, make(world, 4), 0));
+	if (frames == PYTHON_FRAMES_entry)
+		put(world, outer + 24, 1);
+	else // the one that ends its frames lies in the evaluator's C frame, on top of the rest
+		put(world, outer + 8, set_shim(world, inside[1] - 8, 0));
+	put(world, inside[1], outer);
+	put(world, inside[0], leftover);
+	put(world, thread + 24, inside[0]);
+}
+
+TEST(what_an_evaluator_has_linked_and_not_filled_is_passed_by)
+{
+	static const enum python_frames kinds[] = {PYTHON_FRAMES_entry, PYTHON_FRAMES_shim};
+	struct world world;
+
+	for (size_t i = 0; i < ARRAY_COUNT(kinds); i++) {
+		// Nothing; what cannot be read; what is no frame, but can be read.
+		with_unfilled(&world, kinds[i], 0);
+		check(&world, "ece2c");
+		with_unfilled(&world, kinds[i], 1);
+		check(&world, "ece2c");
+		with_unfilled(&world, kinds[i], MEMORY + 8 * (WORDS - 4));
+		put(&world, MEMORY + 8 * (WORDS - 2), 1ull << 40);
+		check(&world, "ece2c");
+	}
+	// A shim of an evaluator further out, or of this one and with nothing behind it.
+	with_unfilled(&world, PYTHON_FRAMES_shim, MEMORY + 8 * (WORDS - 4));
+	set_shim(&world, MEMORY + 8 * (WORDS - 4), 0);
+	check(&world, "ece2c");
+}
+
 TEST(a_thread_has_the_state_with_its_own_identity)
 {
 	struct world world;
@@ -467,6 +514,7 @@ RUN_TESTS(UNIT_TEST(each_call_of_an_evaluator_runs_one_frame_object),
 	  UNIT_TEST(a_call_of_an_evaluator_runs_frames_up_to_its_entry),
 	  UNIT_TEST(a_call_of_an_evaluator_runs_frames_up_to_its_shim),
 	  UNIT_TEST(an_evaluator_that_has_linked_no_frame_gets_none),
+	  UNIT_TEST(what_an_evaluator_has_linked_and_not_filled_is_passed_by),
 	  UNIT_TEST(a_thread_has_the_state_with_its_own_identity),
 	  UNIT_TEST(a_sub_interpreter_runs_inside_of_the_main_one),
 	  UNIT_TEST(a_thread_without_a_state_says_so_once),

@@ -35,7 +35,7 @@ struct python_walk {
 	__u32 looked;  /* thread states looked at */
 	__u64 interpreter, state; /* addresses; state 0: none looked at yet */
 	__u64 frame;              /* the innermost one not pushed yet; 0: none */
-	__u64 cframe;             /* 3.11: the _PyCFrame that led to it */
+	__u64 cframe;             /* 3.11, 3.12: the _PyCFrame that led to it */
 	__u64 low, high;          /* the evaluator's C frame, whose frames are being pushed */
 	/* If they turn out to be an outer evaluator's: where to go on. */
 	__u64 first_frame;
@@ -44,6 +44,10 @@ struct python_walk {
 	__u32 lost;  /* enum python_lost: no Python frames in the rest of this walk */
 	__u32 keep;  /* the machine frames are over; frames are kept for who walks on */
 	__u32 kept;  /* so many */
+	/* The innermost evaluator has linked its _PyCFrame and not filled it. Non-zero: as many
+	 * bytes below the end of its C frame as that is, the next one's is below the end of its. */
+	__u32 unfilled;
+	__u32 unused;
 };
 
 struct walk {

@@ -20,6 +20,13 @@
  * pycore_stackref.h). */
 #define PYTHON_POINTER(word) ((word) & ~7ull)
 
+enum {
+	PYTHON_CFRAME_MAX = 4096, /* bytes of the evaluator's C frame; some 400 */
+	/* Bytes of instructions; a frame that has run none yet stands in front of the first. */
+	PYTHON_CODE_MAX = 16 << 20,
+	PYTHON_CODE_BEFORE = 2,
+};
+
 /* Is PC, an address inside an instruction, in the evaluator? */
 WALK_INLINE int python_evaluates(struct walk *w, __u64 pc)
 {
@@ -250,6 +257,36 @@ WALK_INLINE void python_undo(struct walk *w)
 	w->phase = WALK_native;
 }
 
+/*
+ * A tick may hit an evaluator of 3.11 and 3.12 when it has linked its _PyCFrame, on the C stack, and
+ * not filled it yet (Python/ceval.c, _PyEval_EvalFrameDefault(): some 25 instructions): what it
+ * holds is left over from others. 0: it is so, and that evaluator has no frames; those of the others
+ * are found by their own _PyCFrames, which lie in the same place of their C frames.
+ */
+WALK_INLINE int python_skip_unfilled(struct walk *w, const struct python_layout *layout)
+{
+	struct python_walk *at = &w->python;
+
+	// Only where the tick hit, and not where the evaluator calls something.
+	if (layout->cframe_frame == PYTHON_ABSENT || at->first_frames != 1 ||
+	    at->cframe < at->low || at->cframe >= at->high ||
+	    at->high - at->cframe > PYTHON_CFRAME_MAX)
+		return -1;
+	at->unfilled = (__u32)(at->high - at->cframe);
+	python_undo(w);
+	return 0;
+}
+
+/* The present evaluator is the one that called it. Non-zero: unreadable. */
+WALK_INLINE int python_find_filled(struct walk *w, const struct python_layout *layout)
+{
+	struct python_walk *at = &w->python;
+
+	at->cframe = at->high - at->unfilled;
+	at->unfilled = 0;
+	return read_user(w, &at->frame, at->cframe + layout->cframe_frame);
+}
+
 /* One frame that takes part in a segment. *FULL: no room for it. Non-zero otherwise: unreadable. */
 WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, int *full)
 {
@@ -261,6 +298,10 @@ WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, i
 		return -1;
 	owner = frame.code >> PYTHON_OWNER_SHIFT;
 	if (python_is_shim(layout, owner)) {
+		// Nor does a shim without frames say which frame is next.
+		if ((at->frame >= at->high || w->frames == at->first_frames) &&
+		    !python_skip_unfilled(w, layout))
+			return 0;
 		if (at->frame >= at->high) {
 			python_undo(w);
 			return 0;
@@ -269,6 +310,9 @@ WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, i
 		w->phase = WALK_native;
 		return 0;
 	}
+	if ((__u32)frame.rest + PYTHON_CODE_BEFORE > PYTHON_CODE_MAX &&
+	    !python_skip_unfilled(w, layout))
+		return 0;
 	*full = push_runtime(w, sample_runtime_word(RUNTIME_python, frame.code), frame.rest,
 			     frame.at);
 	if (*full)
@@ -295,6 +339,10 @@ WALK_INLINE int python_frame(struct walk *w)
 		python_lose(w, PYTHON_LOST_memory);
 		return 0;
 	}
+	if (at->unfilled && python_find_filled(w, layout)) {
+		python_lose(w, PYTHON_LOST_memory);
+		return 0;
+	}
 	if (!at->frame) {
 		// This segment was the state's last: with another interpreter inside of this one
 		// the thread has a second state. Or nothing has been linked yet.
@@ -302,6 +350,8 @@ WALK_INLINE int python_frame(struct walk *w)
 			w->phase = WALK_native;
 			return 0;
 		}
+		if (!python_skip_unfilled(w, layout))
+			return 0;
 		if (read_user(w, &at->state, at->state + layout->thread_next))
 			python_lose(w, PYTHON_LOST_memory);
 		else
@@ -312,7 +362,7 @@ WALK_INLINE int python_frame(struct walk *w)
 		w->phase = WALK_native;
 		return 0;
 	}
-	if (python_one(w, layout, &full) && !full)
+	if (python_one(w, layout, &full) && !full && python_skip_unfilled(w, layout))
 		python_lose(w, PYTHON_LOST_memory);
 	return full;
 }
