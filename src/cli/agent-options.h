@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "cli/option.h"
@@ -80,6 +81,12 @@ struct agent_option {
 
 /* gProfiler's options in the table's order; NULL behind the last. */
 const struct agent_option *agent_option_at(size_t index);
+
+/* What EFFECT means for a user, in a few words. */
+const char *agent_effect_text(enum agent_effect effect);
+
+/* All of gProfiler's options by what becomes of them. */
+struct error *from_gprofiler_print(FILE *out);
 
 /* The rows, those of gProfiler first, in the same order. */
 extern const struct option_row agent_options[];

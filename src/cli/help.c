@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/agent-options.h"
 #include "cli/options.h"
 
 enum {
@@ -96,8 +97,7 @@ static void print_wrapped(FILE *out, size_t at, size_t indent, const char *text)
 	fputc('\n', out);
 }
 
-/* "  LEFT   text text" with the text in its own column. */
-static void print_row(FILE *out, size_t column, const char *left, const char *text)
+void help_print_row(FILE *out, size_t column, const char *left, const char *text)
 {
 	size_t width = HELP_INDENT + columns(left, strlen(left));
 
@@ -145,9 +145,9 @@ static struct error *print_options(FILE *out, const struct command *command)
 		_cleanup_free_ char *left = NULL, *text = NULL;
 		TRY(option_left(it.row, &left));
 		TRY(option_print_help(it.row, &text));
-		print_row(out, column, left, text);
+		help_print_row(out, column, left, text);
 	}
-	print_row(out, column, "-h, --help", "print this");
+	help_print_row(out, column, "-h, --help", "print this");
 	return NULL;
 }
 
@@ -161,7 +161,7 @@ static void print_exits(FILE *out, const struct command *command)
 		if (!help)
 			continue;
 		snprintf(number, sizeof(number), "%d", status);
-		print_row(out, HELP_INDENT + 3, number, help);
+		help_print_row(out, HELP_INDENT + 3, number, help);
 	}
 }
 
@@ -201,7 +201,8 @@ static void print_commands(FILE *out)
 		if (strlen(command_at(i)->name) > widest)
 			widest = strlen(command_at(i)->name);
 	for (size_t i = 0; command_at(i); i++)
-		print_row(out, HELP_INDENT + widest + 2, command_at(i)->name, command_at(i)->help);
+		help_print_row(out, HELP_INDENT + widest + 2, command_at(i)->name,
+			       command_at(i)->help);
 	fputs("\ncairn help COMMAND tells more about one of them; cairn --version prints the "
 	      "version.\n",
 	      out);
@@ -222,8 +223,19 @@ static struct error *help_check(void *data)
 {
 	const struct help_args *args = data;
 
-	if (args->commands.count && !command_find(args->commands.items[0]))
-		return error_new("%s: no such command", args->commands.items[0]);
+	const char *first = args->commands.count ? args->commands.items[0] : NULL;
+	const char *second = args->commands.count > 1 ? args->commands.items[1] : NULL;
+
+	if (first && !strcmp(first, "from")) {
+		if (!second || strcmp(second, "gprofiler") != 0)
+			return error_new("from: of the tools that one may come from, gprofiler is "
+					 "known");
+		return args->manual || args->shell ? error_new("from stands alone") : NULL;
+	}
+	if (second)
+		return error_new("%s: one too many; the usage is help [COMMAND]", second);
+	if (first && !command_find(first))
+		return error_new("%s: no such command", first);
 	if (args->shell && (args->manual || args->commands.count))
 		return error_new("--completions stands alone");
 	return NULL;
@@ -234,6 +246,8 @@ static struct error *help_run(const void *data, int *ret_status)
 	const struct help_args *args = data;
 	const struct command *command = NULL;
 
+	if (args->commands.count > 1)
+		return from_gprofiler_print(stdout);
 	if (args->commands.count)
 		command = command_find(args->commands.items[0]);
 	if (args->shell)
@@ -257,6 +271,7 @@ static const struct option_row help_options[] = {
 
 static const struct command_example help_examples[] = {
 	{"cairn help doctor", "what cairn doctor does, its options and exit statuses"},
+	{"cairn help from gprofiler", "what becomes of gProfiler's options"},
 	{"cairn help --completions bash > /etc/bash_completion.d/cairn",
 	 "install completion where cairn was not installed by a package"},
 	{0},
@@ -265,8 +280,11 @@ static const struct command_example help_examples[] = {
 const struct command command_help = {
 	.name = "help",
 	.help = "tell about the commands",
-	.operands = "[COMMAND]",
-	.operands_max = 1,
+	.text = "cairn help from gprofiler lists the options of gProfiler's agent, and what "
+		"becomes "
+		"of each in cairn agent.",
+	.operands = "[COMMAND | from gprofiler]",
+	.operands_max = 2,
 	.operands_at = offsetof(struct help_args, commands),
 	.options = help_options,
 	.examples = help_examples,

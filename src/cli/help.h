@@ -24,6 +24,9 @@ const char *help_environment(const struct command *command, char ret[static 512]
 /* What exit status STATUS of COMMAND (NULL: of every command) means; NULL: it does not occur. */
 const char *help_exit(const struct command *command, int status);
 
+/* "  LEFT   text text" with the text in a column of its own, wrapped at the width. */
+void help_print_row(FILE *out, size_t column, const char *left, const char *text);
+
 /* cairn.1, or cairn-COMMAND.1. */
 struct error *manual_print(FILE *out, const struct command *command /* may be NULL */);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/agent-options.h"
 
@@ -225,6 +228,41 @@ TEST(every_row_of_the_table_is_in_the_list_and_says_what_its_effect_needs)
 	fclose(list);
 }
 
+/* docs/from-gprofiler.md, whole; the caller frees it. NULL: it cannot be found. */
+static char *read_document(void)
+{
+	const char *tests = getenv("CAIRN_TESTS");
+	_cleanup_free_ char *path = NULL;
+	char *text = NULL;
+	size_t size;
+
+	if (!tests)
+		return NULL;
+	ASSERT_OK(str_format(&path, "%s/../docs/from-gprofiler.md", tests));
+	ASSERT_OK(file_read(AT_FDCWD, path, 1 << 20, &text, &size));
+	return text;
+}
+
+TEST(the_document_has_a_line_for_every_option)
+{
+	_cleanup_free_ char *text = read_document();
+	size_t wrong = 0;
+
+	if (!text)
+		SKIP("CAIRN_TESTS does not say where the document is");
+	for (size_t i = 0; agent_option_at(i); i++) {
+		const struct agent_option *option = agent_option_at(i);
+		_cleanup_free_ char *line = NULL;
+		ASSERT_OK(str_format(&line, "| `--%s` | %s | %s |", option->name,
+				     agent_effect_text(option->effect), option->note));
+		if (strstr(text, line))
+			continue;
+		print_error("docs/from-gprofiler.md lacks this line: %s\n", line);
+		wrong++;
+	}
+	ASSERT_EQ(wrong, 0);
+}
+
 TEST(options_that_exclude_or_need_each_other_are_refused_in_gprofilers_order)
 {
 	ASSERT_FAILS(PARSE("-f", "13"), "say where profiles go");
@@ -380,6 +418,7 @@ TEST(the_version_is_asked_for_without_anything_else)
 
 RUN_TESTS(UNIT_TEST(every_option_of_gprofiler_is_known_in_every_way_that_it_can_be_given),
 	  UNIT_TEST(every_row_of_the_table_is_in_the_list_and_says_what_its_effect_needs),
+	  UNIT_TEST(the_document_has_a_line_for_every_option),
 	  UNIT_TEST(options_that_exclude_or_need_each_other_are_refused_in_gprofilers_order),
 	  UNIT_TEST(names_may_be_shortened_and_letters_bundled_as_argparse_has_it),
 	  UNIT_TEST(the_line_wins_over_the_environment_and_this_over_the_file),

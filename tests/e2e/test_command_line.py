@@ -46,6 +46,10 @@ def test_help_of_a_command_is_the_same_by_every_way(cairn):
     (["help", "xyzzy"], "cairn: help: xyzzy: no such command"),
     (["help", "--completions", "tcsh"], "cairn: help: --completions tcsh: allowed is bash, fish or zsh"),
     (["help", "doctor", "help"], "cairn: help: help: one too many"),
+    (["help", "from", "perf"], "cairn: help: from: of the tools that one may come from, gprofiler is known"),
+    (["help", "from", "gprofiler", "x"], "cairn: help: x: one too many"),
+    (["-c"], "cairn: agent: say where profiles go"),
+    (["-o", "/tmp", "--mode=wall"], "cairn: agent: --mode wall: allowed is cpu, allocation or none"),
 ])
 def test_wrong_words_are_named_and_end_with_2(cairn, words, said):
     result = cairn.run(*words)
@@ -62,6 +66,33 @@ def test_options_come_from_the_environment_too(cairn):
     wrong = cairn.run("doctor", env={"CAIRN_BRIEF": "perhaps"})
     assert wrong.returncode == 2
     assert "CAIRN_BRIEF=perhaps: a flag is yes, true, 1, no, false or 0" in wrong.stderr
+
+
+def test_gprofilers_options_are_explained(cairn):
+    result = cairn.run("help", "from", "gprofiler")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert max(map(len, result.stdout.split("\n"))) <= 100
+    for option in ["--profiling-frequency", "--java-jattach-timeout", "--perf-event", "--ruby-mode", "--verbose"]:
+        assert f"  {option} " in result.stdout
+
+
+def test_an_option_without_effect_is_told_once_and_one_that_cannot_be_done_refused(cairn, tmp_path):
+    nothing = ["--mode", "none", "-o", tmp_path]
+    told = cairn.run("agent", *nothing, "--java-async-profiler-args", "a=b,c", "--php-mode", "phpspy", "--token", "secret")
+    assert told.returncode == 1
+    assert "cairn: agent: All profilers are disabled" in told.stderr
+    assert told.stderr.count("--java-async-profiler-args has no effect here: nothing is loaded into the JVM") == 1
+    assert told.stderr.count("does not name the functions of PHP") == 1
+    assert "secret" not in told.stderr
+    refused = cairn.run("agent", "-o", tmp_path, env={"GPROFILER_INSERT_DSO_NAME": "1"})
+    assert refused.returncode == 2
+    assert "GPROFILER_INSERT_DSO_NAME: cannot be done" in refused.stderr
+
+
+def test_resources_are_none(cairn):
+    result = cairn.run("agent", "extract-resources", "--resources-dest", "/tmp")
+    assert result.returncode == 0
+    assert "cairn brings no other programs along" in result.stderr
 
 
 def test_an_argument_cannot_write_to_the_terminal(cairn):
