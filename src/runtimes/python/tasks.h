@@ -19,7 +19,7 @@
 #include "runtimes/python/layout.h"
 
 enum {
-	PYTHON_TASKS_MAX = 4096, /* in all interpreters of a process */
+	PYTHON_TASKS_MAX = 1 << 14, /* in all interpreters of a process */
 	PYTHON_TASK_NAME_MAX = 128,
 	PYTHON_TASKS_READS = 2 << 20, /* of memory, for all of them */
 };
