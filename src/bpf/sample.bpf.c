@@ -267,11 +267,11 @@ static __always_inline __u32 put_kept_state(struct scratch *scratch, __u32 at)
 {
 	const struct python_walk *python = &scratch->walk.python;
 
-	if (!python->keep || python->lost)
+	if (!python->keep || (python->lost && python->lost != PYTHON_LOST_end))
 		return 0;
-	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->state;
-	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->interpreter;
-	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = python->cframe;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->first.state;
+	scratch->data[at++ & (SCRATCH_FRAME_WORDS - 1)] = python->first.interpreter;
+	scratch->data[at & (SCRATCH_FRAME_WORDS - 1)] = python->first.cframe;
 	return PYTHON_KEPT_WORDS * (1 + python->kept);
 }
 

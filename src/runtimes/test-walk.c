@@ -426,14 +426,11 @@ TEST(a_list_of_threads_that_has_no_end_is_given_up)
 	check(&world, "ce!cec");
 }
 
-/* Every frame of the thread that was added last is kept, and then gone from memory. */
-static void keep_frames(struct world *world)
+/* Every frame of the thread whose state is at STATE is kept, and then gone from memory. */
+static void keep_frames_of(struct world *world, uint64_t state)
 {
-	uint64_t interpreter = world->word[(INTERPRETERS - MEMORY) / 8];
+	uint64_t at = world->word[(state + 24 - MEMORY) / 8];
 
-	world->state.interpreter = interpreter;
-	world->state.state = world->word[(interpreter + 8 - MEMORY) / 8];
-	uint64_t at = world->word[(world->state.state + 24 - MEMORY) / 8];
 	while (at && world->kepts < sizeof(world->kept) / sizeof(*world->kept)) {
 		uint64_t *frame = &world->word[(at - MEMORY) / 8];
 		uint64_t owner = world->layout.frame_owner == PYTHON_ABSENT ? 0 : frame[3];
@@ -443,6 +440,17 @@ static void keep_frames(struct world *world)
 		at = frame[1];
 		frame[0] = frame[1] = frame[2] = frame[3] = 0;
 	}
+}
+
+/* Of the thread that was added last to each interpreter, innermost first. */
+static void keep_frames(struct world *world)
+{
+	uint64_t interpreter = world->word[(INTERPRETERS - MEMORY) / 8];
+
+	world->state.interpreter = interpreter;
+	world->state.state = world->word[(interpreter + 8 - MEMORY) / 8];
+	for (; interpreter; interpreter = world->word[(interpreter - MEMORY) / 8])
+		keep_frames_of(world, world->word[(interpreter + 8 - MEMORY) / 8]);
 }
 
 TEST(frames_that_were_kept_are_not_read)
@@ -473,6 +481,22 @@ TEST(the_frames_of_an_evaluator_further_out_that_were_kept_wait_for_it)
 	keep_frames(&world);
 	ASSERT_EQ(world.kepts, 3);
 	check(&world, "cece12c");
+}
+
+TEST(frames_of_two_interpreters_that_were_kept_are_one_list)
+{
+	struct world world;
+	uint64_t inside[2];
+
+	begin(&world, PYTHON_FRAMES_shim);
+	two_evaluators(&world, inside);
+	uint64_t main = add_interpreter(&world, 0), thread = add_thread(&world, main, SELF);
+	put(&world, thread + 24, add_frame(&world, 2, set_shim(&world, inside[1] - 8, 0)));
+	thread = add_thread(&world, add_interpreter(&world, main), SELF);
+	put(&world, thread + 24, add_frame(&world, 1, set_shim(&world, inside[0] - 8, 0)));
+	keep_frames(&world);
+	ASSERT_EQ(world.kepts, 4);
+	check(&world, "ce1ce2c");
 }
 
 TEST(in_the_place_of_a_frame_that_could_not_be_kept_is_the_reason)
@@ -523,5 +547,6 @@ RUN_TESTS(UNIT_TEST(each_call_of_an_evaluator_runs_one_frame_object),
 	  UNIT_TEST(a_list_of_threads_that_has_no_end_is_given_up),
 	  UNIT_TEST(frames_that_were_kept_are_not_read),
 	  UNIT_TEST(the_frames_of_an_evaluator_further_out_that_were_kept_wait_for_it),
+	  UNIT_TEST(frames_of_two_interpreters_that_were_kept_are_one_list),
 	  UNIT_TEST(in_the_place_of_a_frame_that_could_not_be_kept_is_the_reason),
 	  UNIT_TEST(whatever_cannot_be_read_the_machine_frames_stay))

@@ -40,10 +40,11 @@ struct python_walk {
 	/* If they turn out to be an outer evaluator's: where to go on. */
 	__u64 first_frame;
 	__u32 first_frames, first_words;
-	__u32 found; /* the thread's state has been found */
-	__u32 lost;  /* enum python_lost: no Python frames in the rest of this walk */
-	__u32 keep;  /* the machine frames are over; frames are kept for who walks on */
-	__u32 kept;  /* so many */
+	struct python_kept_state first; /* the state that frames are kept from, the innermost */
+	__u32 found;                    /* the thread's state has been found */
+	__u32 lost; /* enum python_lost: no Python frames in the rest of this walk */
+	__u32 keep; /* the machine frames are over; frames are kept for who walks on */
+	__u32 kept; /* so many */
 	/* The innermost evaluator has linked its _PyCFrame and not filled it. Non-zero: as many
 	 * bytes below the end of its C frame as that is, the next one's is below the end of its. */
 	__u32 unfilled;

@@ -322,7 +322,10 @@ WALK_INLINE int python_one(struct walk *w, const struct python_layout *layout, i
 		w->phase = WALK_native;
 	if (layout->frames == PYTHON_FRAMES_entry && owner) {
 		w->phase = WALK_native;
-		return read_user(w, &at->cframe, at->cframe + layout->cframe_previous);
+		// It tells an evaluator that has not linked its frame; frames do without. The host
+		// cannot read an outer interpreter's.
+		if (read_user(w, &at->cframe, at->cframe + layout->cframe_previous))
+			at->cframe = 0;
 	}
 	return 0;
 }
@@ -377,18 +380,35 @@ WALK_INLINE int python_keeps(struct walk *w)
 	return 1;
 }
 
+/* Is there an interpreter outside of the present one? The thread may have a state there, too. */
+WALK_INLINE int python_outside(struct walk *w, const struct python_layout *layout)
+{
+	struct python_walk *at = &w->python;
+
+	return !read_user(w, &at->interpreter, at->interpreter + layout->interpreter_next) &&
+	       at->interpreter &&
+	       !read_user(w, &at->state, at->interpreter + layout->interpreter_threads);
+}
+
 /* One frame for the host. In the place of one that cannot be read stands the reason. */
 WALK_INLINE void python_keep(struct walk *w)
 {
 	const struct python_process *process = env_python(w);
 	const struct python_layout *layout = process ? env_layout(w, process->layout) : 0;
+	struct python_walk *at = &w->python;
 	struct python_kept frame;
 	__u64 previous = 0;
 
-	if (layout && w->python.frame && python_read(w, layout, &frame, &previous))
-		frame = (struct python_kept){w->python.frame, 0, PYTHON_LOST_memory};
-	if (layout && w->python.frame && !env_keep(w, &frame))
-		w->python.frame = previous;
-	else
+	if (!at->kept)
+		at->first = (struct python_kept_state){at->state, at->interpreter, at->cframe};
+	if (!layout || !at->frame) {
+		w->phase = layout && python_outside(w, layout) ? WALK_find_thread : WALK_native;
+		return;
+	}
+	if (python_read(w, layout, &frame, &previous))
+		frame = (struct python_kept){at->frame, 0, PYTHON_LOST_memory};
+	if (env_keep(w, &frame))
 		w->phase = WALK_native;
+	else
+		at->frame = previous;
 }
