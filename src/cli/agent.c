@@ -35,13 +35,14 @@ static struct error *take_session(struct capture *capture, uint64_t duration_ns,
  * End the session and write it. *RET_WRITE: what went wrong with the files, which the next session
  * may not meet.
  */
-static struct error *end_session(struct capture *capture, const struct session_files *files,
-				 struct error **ret_write)
+static struct error *end_session(const struct agent_args *args, struct capture *capture,
+				 const struct session_files *files, struct error **ret_write)
 {
 	_cleanup_profile_ struct profile *profile = NULL;
 	_cleanup_free_ char *path = NULL;
 
 	TRY(capture_end_session(capture, &profile));
+	profile_facts(profile)->show_objects = args->insert_dso;
 	*ret_write = session_files_write(files, profile, &path);
 	if (*ret_write)
 		return NULL;
@@ -78,7 +79,7 @@ static struct error *take_sessions(const struct agent_args *args, struct capture
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(capture, files, &err));
+		TRY(end_session(args, capture, files, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)

@@ -93,8 +93,13 @@ static struct error *emit_header(struct emit *emit, const struct profile *profil
 
 struct error *col_write(const struct profile *profile, FILE *stream)
 {
-	static const struct text_form form = {
-		.containers = true, .packages = true, .before = "\n", .after = ""};
+	const struct text_form form = {
+		.containers = true,
+		.packages = true,
+		.objects = profile_facts_const(profile)->show_objects,
+		.before = "\n",
+		.after = "",
+	};
 	struct emit emit = emit_to(stream, EMIT_ascii);
 
 	fputs("# ", stream);

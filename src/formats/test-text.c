@@ -121,6 +121,28 @@ TEST(marks_say_what_a_frame_is)
 	ASSERT_STREQ(plain, "f;f;f;f;f_[k];[cut: too deep] 5");
 }
 
+TEST(objects_stand_behind_the_names_of_native_functions)
+{
+	static const struct text_form form = {.objects = true, .before = "", .after = ""};
+	_cleanup_profile_ struct profile *profile = NULL;
+
+	ASSERT_OK(profile_new(NULL, &profile));
+	string_id name = text(profile, "f"), object = text(profile, "/lib/a;b.so");
+	const struct frame frames[] = {
+		{.kind = KIND_native, .function = name, .object = object},
+		{.kind = KIND_native, .function = name},
+		{.kind = KIND_native, .function = text(profile, "(b.so+0x10)"), .object = object},
+		{.kind = KIND_kernel, .function = name, .object = object},
+		{.kind = KIND_go, .function = name, .object = object},
+	};
+	stack_id stack = STACK_EMPTY;
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		stack = push(profile, stack, &frames[i]);
+	add(profile, &(struct process){.name = name}, stack, 5);
+	_cleanup_free_ char *out = written(profile, &form);
+	ASSERT_STREQ(out, "f;f (/lib/a|b.so);f;(b.so+0x10);f_[k];f (/lib/a|b.so) 5");
+}
+
 TEST(a_missing_name_is_shown_and_a_missing_container_is_empty)
 {
 	static const struct text_form form = {.containers = true, .before = "<", .after = ">"};
@@ -152,5 +174,6 @@ TEST(no_process_can_make_its_line_a_comment)
 
 RUN_TESTS(UNIT_TEST(a_name_keeps_what_cannot_break_a_line_and_nothing_else),
 	  UNIT_TEST(what_reads_the_same_is_one_line), UNIT_TEST(marks_say_what_a_frame_is),
+	  UNIT_TEST(objects_stand_behind_the_names_of_native_functions),
 	  UNIT_TEST(a_missing_name_is_shown_and_a_missing_container_is_empty),
 	  UNIT_TEST(no_process_can_make_its_line_a_comment))

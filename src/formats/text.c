@@ -126,11 +126,26 @@ static struct error *add_python_place(struct texts *texts, const struct frame *f
 	return strbuf_addf(&texts->buf, ")");
 }
 
+/* Behind the name of a native function: " (OBJECT)". A name in brackets says it already. */
+static struct error *add_object(struct texts *texts, const struct frame *from)
+{
+	bool native = from->kind == KIND_native || from->kind == KIND_go;
+	size_t length;
+
+	if (!texts->form->objects || !native || !from->object || texts->buf.text[0] == '(')
+		return NULL;
+	const char *text = profile_text(texts->from, from->object, &length);
+	TRY(strbuf_addf(&texts->buf, " ("));
+	TRY(text_add_name(&texts->buf, text, length));
+	return strbuf_addf(&texts->buf, ")");
+}
+
 static struct error *intern_frame(struct texts *texts, const struct frame *from, string_id *ret)
 {
 	TRY(make_name(texts, from->function));
 	if (from->kind == KIND_python)
 		TRY(add_python_place(texts, from));
+	TRY(add_object(texts, from));
 	TRY(strbuf_addf(&texts->buf, "%s", suffix_of(texts->form, from)));
 	return profile_string(texts->into, texts->buf.text, texts->buf.length, ret);
 }

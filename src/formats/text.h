@@ -27,6 +27,7 @@ struct text_form {
 	bool mark_jit;      /* "_[j]" behind code made at run time */
 	bool current_lines; /* of Python frames, where known; else where the function begins */
 	bool packages;      /* "[PyYAML==6.0]" behind the file and line of Python frames */
+	bool objects;       /* " (/usr/lib/libc.so.6)" behind the names of native functions */
 	const char *before; /* put in front of each line */
 	const char *after;  /* put behind each line */
 };

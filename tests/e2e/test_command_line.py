@@ -84,9 +84,9 @@ def test_an_option_without_effect_is_told_once_and_one_that_cannot_be_done_refus
     assert told.stderr.count("--java-async-profiler-args has no effect here: nothing is loaded into the JVM") == 1
     assert told.stderr.count("does not name the functions of PHP") == 1
     assert "secret" not in told.stderr
-    refused = cairn.run("agent", "-o", tmp_path, env={"GPROFILER_INSERT_DSO_NAME": "1"})
+    refused = cairn.run("agent", "-o", tmp_path, env={"GPROFILER_PERF_USE_CGROUPS": "1"})
     assert refused.returncode == 2
-    assert "GPROFILER_INSERT_DSO_NAME: cannot be done" in refused.stderr
+    assert "GPROFILER_PERF_USE_CGROUPS: cannot be done" in refused.stderr
 
 
 def test_resources_are_none(cairn):
