@@ -15,8 +15,7 @@
 
 enum {
 	SLOTS = 1 << 20, /* a power of two; of blocks that are in use at a time */
-	EACH_UNTIL = 300,
-	STEPS = 16, /* then one in so many more */
+	STEPS = 16,      /* beyond the last that each fail: one in so many */
 	LEAKS_SHOWN = 5,
 	CALLERS = 8,
 };
@@ -224,12 +223,12 @@ static bool try_one(starved_fn *fn, void *context, unsigned long fails)
 	return reached;
 }
 
-void starved_try(starved_fn *fn, void *context)
+void starved_try(starved_fn *fn, void *context, unsigned long each)
 {
 	unsigned long fails = 1;
 
 	try_one(fn, context, 0);
 	while (try_one(fn, context, fails))
-		fails += fails < EACH_UNTIL ? 1 : 1 + fails / STEPS;
+		fails += fails < each ? 1 : 1 + fails / STEPS;
 	print_message("%lu allocations\n", count);
 }

@@ -12,8 +12,8 @@ typedef struct error *starved_fn(void *context);
 
 /*
  * Run FN with the first of its allocations failing, then the second, and so on until none fails;
- * beyond some hundreds not with every one of them. The test fails if FN leaves memory behind or
+ * beyond the EACHth not with every one of them. The test fails if FN leaves memory behind or
  * fails with something else than that memory ran out. FN may succeed: what it made do without is
  * its own business. It is not thread-safe to allocate elsewhere meanwhile.
  */
-void starved_try(starved_fn *fn, void *context);
+void starved_try(starved_fn *fn, void *context, unsigned long each);

@@ -662,7 +662,7 @@ static struct error *live_and_die(void *context)
 
 TEST(events_are_applied_or_memory_ran_out)
 {
-	starved_try(live_and_die, NULL);
+	starved_try(live_and_die, NULL, 1000);
 }
 
 RUN_TESTS(UNIT_TEST(a_process_is_published_with_what_it_mapped),

@@ -14,6 +14,9 @@
 #include "starved.h"
 #include "unit.h"
 
+/* A process takes some 700, and each try compiles rows of large programs. */
+enum { SOME = 60, ALL = 1000 };
+
 static const struct dump_options options = {.native = true, .stop_limit_ms = 1000, .locals = 1};
 
 static struct error *look_at_process(void *context)
@@ -60,7 +63,7 @@ TEST(a_process_is_looked_at_or_memory_ran_out)
 		SKIP("no /usr/bin/python3");
 	pid_t pid = start_python(&told);
 	ASSERT_TRUE(pid > 0 && fgets(line, sizeof(line), told));
-	starved_try(look_at_process, &pid);
+	starved_try(look_at_process, &pid, SOME);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -78,7 +81,7 @@ TEST(a_core_is_looked_at_or_memory_ran_out)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/corpus/core/usual", getenv("CAIRN_TESTS"));
-	starved_try(look_at_core, path);
+	starved_try(look_at_core, path, ALL);
 }
 
 RUN_TESTS(UNIT_TEST(a_core_is_looked_at_or_memory_ran_out),

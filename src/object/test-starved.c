@@ -12,6 +12,8 @@
 #include "starved.h"
 #include "unit.h"
 
+enum { ALL = 1000 };
+
 static void path_of(const char *folder, const char *name, char ret[PATH_MAX])
 {
 	snprintf(ret, PATH_MAX, "%s/corpus/%s/%s", getenv("CAIRN_TESTS"), folder, name);
@@ -75,7 +77,7 @@ TEST(a_core_is_read_or_memory_ran_out)
 
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
 		print_message("%s\n", names[i]);
-		starved_try(look_at_core, (void *)names[i]);
+		starved_try(look_at_core, (void *)names[i], ALL);
 	}
 }
 
@@ -98,7 +100,7 @@ TEST(an_object_is_compiled_or_memory_ran_out)
 
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
 		print_message("%s\n", names[i]);
-		starved_try(look_at_object, (void *)names[i]);
+		starved_try(look_at_object, (void *)names[i], ALL);
 	}
 }
 

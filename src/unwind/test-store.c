@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "starved.h"
 #include "unit.h"
 
 static struct error *heap_segment(void *context, unsigned number, struct unwind_segment **ret)
@@ -280,6 +281,51 @@ TEST(every_end_has_a_text_of_its_own)
 	ASSERT_FALSE(walk_end_whole(END_no_rows));
 }
 
+static struct error *load(struct bench *bench, const struct rows *rows)
+{
+	uint32_t module;
+
+	TRY(store_add_module(bench->store, &module));
+	struct error *err = store_load(bench->store, module, rows);
+	// What lacked memory once has it the next time.
+	if (err)
+		ASSERT_OK(store_load(bench->store, module, rows));
+	ASSERT_TRUE(store_loaded(bench->store, module));
+	return err;
+}
+
+static struct error *load_and_free(void *context)
+{
+	static struct unwind_module modules[STORE_MODULES_MAX];
+	static struct unwind_rule rules[UNWIND_RULES_MAX];
+	struct bench bench = {0};
+	const struct store_options options = {
+		.segments_max = 2,
+		.segment = heap_segment,
+		.context = bench.segments,
+		.modules = modules,
+		.rules = rules,
+		.counters = &bench.counters,
+	};
+	struct error *err = store_new(&options, &bench.store);
+
+	if (!err)
+		err = load(&bench, context);
+	store_free(bench.store);
+	for (size_t i = 0; i < options.segments_max; i++)
+		free(bench.segments[i]);
+	memset(modules, 0, sizeof(modules));
+	return err;
+}
+
+TEST(rows_are_loaded_or_memory_ran_out_and_then_the_next_time)
+{
+	struct rows rows = make_rows(0x10000, 16, 1000);
+
+	starved_try(load_and_free, &rows, 1000);
+	free_rows(&rows);
+}
+
 RUN_TESTS(UNIT_TEST(every_row_is_found_at_its_start_and_up_to_the_next),
 	  UNIT_TEST(a_module_without_rows_is_not_loaded_and_says_so),
 	  UNIT_TEST(the_budget_holds_and_the_least_recently_used_module_gives_way),
@@ -287,4 +333,5 @@ RUN_TESTS(UNIT_TEST(every_row_is_found_at_its_start_and_up_to_the_next),
 	  UNIT_TEST(equal_rules_are_one_rule),
 	  UNIT_TEST(the_prologue_tells_whose_frame_pointer_it_is),
 	  UNIT_TEST(a_frame_pointer_of_zero_ends_the_stack_and_one_that_points_down_cuts_it),
-	  UNIT_TEST(every_end_has_a_text_of_its_own))
+	  UNIT_TEST(every_end_has_a_text_of_its_own),
+	  UNIT_TEST(rows_are_loaded_or_memory_ran_out_and_then_the_next_time))

@@ -9,6 +9,8 @@
 #include "starved.h"
 #include "unit.h"
 
+enum { ALL = 1000 };
+
 static const char *const kinds[] = {"2.7", "3.9", "3.11", "3.14"};
 
 static void path_of(const char *kind, char ret[PATH_MAX])
@@ -42,7 +44,7 @@ TEST(an_interpreter_is_read_or_memory_ran_out)
 		ASSERT_TRUE(look.nowhere);
 		ASSERT_OK(snapshot_read(path, &look.snapshot));
 		ASSERT_OK(snapshot_load(&look.tables, &look.snapshot));
-		starved_try(run, &look);
+		starved_try(run, &look, ALL);
 		fclose(look.nowhere);
 		snapshot_tables_deinit(&look.tables);
 		snapshot_deinit(&look.snapshot);
@@ -95,7 +97,7 @@ TEST(tasks_are_read_or_memory_ran_out)
 		asked.from.size = fread(data, 1, sizeof(data), file);
 		memcpy(&asked.addr, data + 2, sizeof(asked.addr));
 		ASSERT_TRUE(python_offsets_find(versions[i], PYTHON_BUILD_PLAIN, &asked.at));
-		starved_try(read_tasks, &asked);
+		starved_try(read_tasks, &asked, ALL);
 	}
 }
 
