@@ -11,12 +11,13 @@
 
 enum {
 	STOP_LIMIT_MS = 5,
+	// A thread that is on a CPU stops at once; one that waits for a CPU when it has got one, on
+	// a machine whose CPUs have eight programs each after some 30 ms.
 	ARRIVE_US = 500,
-	ARRIVE_PATIENT_US = 10000,
+	ARRIVE_PATIENT_US = 50000,
 	// One stop for each object whose rows a walk needs first; the next look goes on.
 	STOPS_MAX = 8,
 	NO_STOP_NS = 1000 * 1000 * 1000, /* until the next attempt where one was refused */
-	NS_PER_US = 1000,
 };
 
 void poll_look_deinit(struct poll_look *look)
@@ -99,16 +100,6 @@ static void walk_stopped(void *context, const struct thread_registers *registers
 	visit->err = stacks_walk_stopped(look->options.stacks, &from, &visit->stack);
 }
 
-/* A thread that is on a CPU stops at once. */
-static unsigned arrive_us(const struct poll_look *look)
-{
-	uint64_t period_us = look->options.period_ns / NS_PER_US;
-
-	if (!look->patient)
-		return ARRIVE_US;
-	return period_us < ARRIVE_PATIENT_US ? (unsigned)period_us : ARRIVE_PATIENT_US;
-}
-
 /* No stop, and why. */
 static struct error *note_refusal(struct poll_look *look, struct poll_process *process,
 				  const struct poll_thread *thread, enum stop_outcome outcome)
@@ -152,7 +143,7 @@ static struct error *visit_thread(struct visit *visit, struct poll_process *proc
 	struct poll_look *look = visit->look;
 	const struct stop_options options = {
 		.limit_ms = STOP_LIMIT_MS,
-		.arrive_us = arrive_us(look),
+		.arrive_us = look->patient ? ARRIVE_PATIENT_US : ARRIVE_US,
 		.fn = walk_stopped,
 		.context = visit,
 	};

@@ -17,7 +17,6 @@
 #include "runtimes/python/attach.h"
 
 struct poll_look_options {
-	uint64_t period_ns;
 	bool only_gil, by_thread;
 	struct processes *processes; /* borrowed, as the next two */
 	struct stacks *stacks;
@@ -31,7 +30,7 @@ struct poll_look {
 	struct memory_pages pages;          /* of its memory, for one walk */
 	struct python_threads pythons;      /* of the process; read when they are asked for */
 	bool pythons_read;
-	bool patient;  /* wait for a thread that waits for a CPU, for a period */
+	bool patient;  /* wait for a thread that waits for a CPU */
 	char *why_not; /* why a thread could not be stopped, the first of them; owned */
 };
 

@@ -159,7 +159,6 @@ static struct error *poller_join(void *source, const struct source_parts *parts)
 	poller->wall = options->wall;
 	poller->schedule.period_ns = period_ns;
 	poller->look.options = (struct poll_look_options){
-		.period_ns = period_ns,
 		.only_gil = options->only_gil,
 		.by_thread = options->by_thread,
 		.processes = parts->processes,

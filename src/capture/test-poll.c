@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,8 +143,10 @@ void poll_test_wait(int fd)
 {
 	char byte;
 
+	// Not read(): the sanitizer's own has a frame that only the frame pointer leads out of, and
+	// of a thread that waits that is not known.
 	for (;;)
-		(void)!read(fd, &byte, 1);
+		(void)syscall(SYS_read, fd, &byte, 1);
 }
 
 static void *wait_for_ever(void *context)

@@ -210,7 +210,7 @@ def test_what_is_not_ones_own_is_refused_with_the_reason(cairn_for_all, as_nobod
 
 
 def test_a_command_is_followed_through_fork_and_exec(cairn_for_all, as_nobody, folder, spinner):
-    work = f"for i in 1 2 3; do {pythons.debian().path} -c 'sum(range(9000000))' & done; wait"
+    work = f"for i in 1 2 3; do {pythons.debian().path} -c 'sum(range(40000000))' & done; wait"
     result = cairn_for_all.run("record", "-o", folder / "x.folded", "--by-thread", "--", "sh", "-c", work, before=as_nobody)
     assert result.returncode == 0, result.stderr
     found = [(name, frames) for name, frames, _ in stacks(folder / "x.folded") if name.startswith("python3")]
