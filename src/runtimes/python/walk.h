@@ -258,10 +258,10 @@ WALK_INLINE void python_undo(struct walk *w)
 }
 
 /*
- * A tick may hit an evaluator of 3.11 and 3.12 when it has linked its _PyCFrame, on the C stack, and
- * not filled it yet (Python/ceval.c, _PyEval_EvalFrameDefault(): some 25 instructions): what it
- * holds is left over from others. 0: it is so, and that evaluator has no frames; those of the others
- * are found by their own _PyCFrames, which lie in the same place of their C frames.
+ * A tick may hit an evaluator of 3.11 and 3.12 when it has linked its _PyCFrame, on the C stack,
+ * and not filled it yet (Python/ceval.c, _PyEval_EvalFrameDefault(): some 25 instructions): what it
+ * holds is left over from others. 0: it is so, and that evaluator has no frames; those of the
+ * others are found by their own _PyCFrames, which lie in the same place of their C frames.
  */
 WALK_INLINE int python_skip_unfilled(struct walk *w, const struct python_layout *layout)
 {
