@@ -64,6 +64,7 @@ struct option_row {
 	const char *const *choices;          /* the same as an array; NULL: choice() */
 	const char *says;
 	const char *bare; /* the value if it is given without one; it may then be empty, too */
+	bool whole;       /* its beginnings are not accepted, where the command accepts any */
 	bool line_only;   /* neither in the environment nor in a configuration file */
 	bool alone;       /* like --help: what stands behind it is not read, and nothing checked */
 	const struct option_row *group;

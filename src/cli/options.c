@@ -214,7 +214,7 @@ static struct error *find_long(const struct parser *p, const struct spelling *as
 			*ret = it;
 			return NULL;
 		}
-		if (!p->command->abbreviations)
+		if (!p->command->abbreviations || it.row->whole)
 			continue;
 		if (name_begins(it.row->name, as) || name_begins(it.row->alias, as)) {
 			found = it;
@@ -482,11 +482,13 @@ const struct option_row options_logging[] = {
 	 .at = offsetof(struct logging_args, verbose),
 	 .help = "say more on standard error"},
 	{.name = "quiet",
+	 .whole = true,
 	 .letter = 'q',
 	 .kind = OPTION_FLAG,
 	 .at = offsetof(struct logging_args, quiet),
 	 .help = "say nothing but errors on standard error"},
 	{.name = "debug",
+	 .whole = true,
 	 .kind = OPTION_TEXT,
 	 .value = "PART,...",
 	 .at = offsetof(struct logging_args, debug),

@@ -33,6 +33,7 @@ static const char *capture_at(size_t index)
 
 const struct option_row options_sampling[] = {
 	{.name = "capture",
+	 .whole = true,
 	 .kind = OPTION_CHOICE,
 	 .at = offsetof(struct sampling_args, capture),
 	 .choice = capture_at,
@@ -41,6 +42,7 @@ const struct option_row options_sampling[] = {
 		 "processes that one may trace, from outside; auto takes bpf where that works, "
 		 "and says so where it does not"},
 	{.name = "depth",
+	 .whole = true,
 	 .kind = OPTION_UINT,
 	 .at = offsetof(struct sampling_args, depth),
 	 .fallback = SAMPLE_USER_FRAMES,
@@ -49,6 +51,7 @@ const struct option_row options_sampling[] = {
 	 .unit = "frames",
 	 .help = "user frames in one stack; deeper stacks are cut, visibly"},
 	{.name = "memory",
+	 .whole = true,
 	 .kind = OPTION_UINT,
 	 .at = offsetof(struct sampling_args, memory_mib),
 	 .fallback = 24,
@@ -57,6 +60,7 @@ const struct option_row options_sampling[] = {
 	 .unit = "MiB",
 	 .help = "unwind rows may take that much; the least recently used ones give way"},
 	{.name = "walker",
+	 .whole = true,
 	 .kind = OPTION_CHOICE,
 	 .at = offsetof(struct sampling_args, walker),
 	 .choice = walker_at,

@@ -326,6 +326,34 @@ TEST(names_may_be_shortened_and_letters_bundled_as_argparse_has_it)
 	ASSERT_FAILS(PARSE("-o", "/tmp", "--jav-mode", "ap"), "did you mean --java-mode?");
 }
 
+/* How many of gProfiler's options begin with the first LENGTH characters of NAME. */
+static size_t count_beginnings(const char *name, size_t length)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; agent_option_at(i); i++)
+		count += !strncmp(agent_option_at(i)->name, name, length);
+	return count;
+}
+
+TEST(options_of_our_own_take_no_beginning_from_gprofilers)
+{
+	for (size_t i = 0; agent_option_at(i); i++) {
+		const char *name = agent_option_at(i)->name;
+		for (size_t length = strlen(name); count_beginnings(name, length) == 1; length--) {
+			char word[80];
+			snprintf(word, sizeof(word), "--%.*s", (int)length, name);
+			struct error *err = PARSE("-o", "/tmp", word);
+			bool found = !err || (!strstr(error_text(err), "more than one option") &&
+					      !strstr(error_text(err), "no such option"));
+			if (!found)
+				print_error("%s: %s\n", word, error_text(err));
+			error_free(err);
+			ASSERT_TRUE(found);
+		}
+	}
+}
+
 TEST(the_line_wins_over_the_environment_and_this_over_the_file)
 {
 	char path[] = "/tmp/cairn-test-config-XXXXXX";
@@ -421,6 +449,7 @@ RUN_TESTS(UNIT_TEST(every_option_of_gprofiler_is_known_in_every_way_that_it_can_
 	  UNIT_TEST(the_document_has_a_line_for_every_option),
 	  UNIT_TEST(options_that_exclude_or_need_each_other_are_refused_in_gprofilers_order),
 	  UNIT_TEST(names_may_be_shortened_and_letters_bundled_as_argparse_has_it),
+	  UNIT_TEST(options_of_our_own_take_no_beginning_from_gprofilers),
 	  UNIT_TEST(the_line_wins_over_the_environment_and_this_over_the_file),
 	  UNIT_TEST(a_wrong_file_is_refused_with_file_and_line),
 	  UNIT_TEST(gprofilers_special_variables_do_what_they_did),
