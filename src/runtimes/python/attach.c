@@ -127,6 +127,23 @@ static bool frame_has_code(struct attempt *a, uint64_t frame)
 	return false;
 }
 
+/*
+ * Has the thread state at STATE a frame of a code object, FRAME or the innermost one of the
+ * evaluator further out? In 3.11 and 3.12 the former may be what an earlier call left
+ * (runtimes/python/walk.h).
+ */
+static bool runs_code(struct attempt *a, uint64_t state, uint64_t frame)
+{
+	const struct python_offsets *at = &a->instance.at;
+	uint64_t cframe;
+
+	if (frame_has_code(a, frame))
+		return true;
+	return at->cframe_frame != PYTHON_ABSENT && !word(a, state + at->thread_frame, &cframe) &&
+	       cframe && !word(a, cframe + at->cframe_previous, &cframe) && cframe &&
+	       !word(a, cframe + at->cframe_frame, &frame) && frame_has_code(a, frame);
+}
+
 /* Some thread of the interpreter at INTERPRETER runs a code object, if any has a frame. */
 static enum verdict check_frames(struct attempt *a, uint64_t interpreter)
 {
@@ -137,7 +154,7 @@ static enum verdict check_frames(struct attempt *a, uint64_t interpreter)
 	for (int i = 0; state && i < FRAMES_TRIED; i++) {
 		if (innermost(a, state, &frame))
 			return unreadable(a, "a thread state", state);
-		a->has_frames = frame && frame_has_code(a, frame);
+		a->has_frames = frame && runs_code(a, state, frame);
 		if (a->has_frames)
 			return VERDICT_right;
 		if (frame)
