@@ -403,7 +403,8 @@ const struct command command_dump = {
 	.text = "Prints the stack of every thread, the innermost function first. A stack that "
 		"could "
 		"not be walked to its root ends with [cut: reason]. Threads with equal stacks are "
-		"told together.\n\n"
+		"told together. Below a thread that runs an event loop of asyncio stand its tasks, "
+		"and who waits for whom.\n\n"
 		"With a command after -- cairn starts it, looks at it once and lets it go on; its "
 		"exit status is cairn's then.",
 	.operands = "[PID...|EXE]",
