@@ -97,11 +97,16 @@ static inline void test_server_start(struct test_server *server, const char *con
 	ASSERT_EQ(pthread_create(&server->thread, NULL, test_serve, server), 0);
 }
 
+/* After this what it was sent can be read. */
 static inline void test_server_stop(struct test_server *server)
 {
 	shutdown(server->fd, SHUT_RDWR); // accept() fails, and the thread ends
 	pthread_join(server->thread, NULL);
 	close(server->fd);
+}
+
+static inline void test_server_deinit(struct test_server *server)
+{
 	for (size_t i = 0; i < server->count; i++)
 		free(server->requests[i]);
 }

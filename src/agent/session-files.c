@@ -16,31 +16,11 @@
 
 enum { SAME_SECOND_MAX = 100 };
 
-/* Make PATH and what is missing above it. */
-static struct error *make_directories(const char *path)
-{
-	_cleanup_free_ char *copy = NULL;
-
-	TRY(str_copy(&copy, path));
-	for (char *at = copy + 1; *copy; at++) {
-		if (*at && *at != '/')
-			continue;
-		char was = *at;
-		*at = 0;
-		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
-			return error_errno("make directory %s", copy);
-		*at = was;
-		if (!was)
-			break;
-	}
-	return NULL;
-}
-
 struct error *session_files_check(const struct session_files *files)
 {
 	struct stat st;
 
-	TRY(make_directories(files->directory));
+	TRY(file_make_directories(files->directory, 0755));
 	if (stat(files->directory, &st) < 0)
 		return error_errno("output directory %s", files->directory);
 	if (!S_ISDIR(st.st_mode))

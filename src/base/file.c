@@ -45,6 +45,25 @@ struct error *file_read(int dir_fd, const char *path, size_t max, char **ret, si
 	return file_read_fd(fd, path, max, ret, ret_size);
 }
 
+struct error *file_make_directories(const char *path, mode_t mode)
+{
+	_cleanup_free_ char *copy = NULL;
+
+	TRY(str_copy(&copy, path));
+	for (char *at = copy + 1; *copy; at++) {
+		if (*at && *at != '/')
+			continue;
+		char was = *at;
+		*at = 0;
+		if (mkdir(copy, mode) < 0 && errno != EEXIST)
+			return error_errno("make directory %s", copy);
+		*at = was;
+		if (!was)
+			break;
+	}
+	return NULL;
+}
+
 struct error *file_open_unnamed(int *ret_fd)
 {
 	_cleanup_free_ char *name = NULL;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -12,6 +13,9 @@ struct error *file_read_fd(int fd, const char *name, size_t max, char **ret, siz
 
 /* file_read_fd() of PATH below DIR_FD (AT_FDCWD for a plain path). */
 struct error *file_read(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_size);
+
+/* Make the directory PATH and what is missing above it, each with MODE. */
+struct error *file_make_directories(const char *path, mode_t mode);
 
 /*
  * A new empty file without a name, open for reading and writing, where large temporary files

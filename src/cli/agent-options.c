@@ -30,6 +30,9 @@ const struct option_row agent_options[] = {
 	 .at = offsetof(struct agent_args, sampling),
 	 .group = options_sampling},
 	{.kind = OPTION_GROUP,
+	 .at = offsetof(struct agent_args, sending),
+	 .group = options_sending},
+	{.kind = OPTION_GROUP,
 	 .at = offsetof(struct agent_args, logging),
 	 .group = options_logging},
 	{0},
@@ -142,8 +145,11 @@ static struct error *check_sampling(const struct agent_args *args)
 	if (ASKED(hz) && allocation)
 		return error_new("%s: --mode allocation has no frequency; it has --alloc-interval",
 				 ASKED(hz));
-	if (args->upload && !args->token)
-		return error_new("%s needs --token", ASKED(upload));
+	if (args->upload && !args->token && !args->sending.token_file)
+		return error_new("%s needs --token or --token-file", ASKED(upload));
+	if (args->token && args->sending.token_file)
+		return error_new("%s and %s exclude each other", ASKED(token),
+				 ASKED(sending.token_file));
 	if (args->upload && !args->service && !args->databricks_service)
 		return error_new("%s needs --service-name", ASKED(upload));
 	if (!args->upload && !args->directory && !args->operands.count)
@@ -177,7 +183,7 @@ static struct error *check_needs(const struct agent_args *args)
 {
 	if (args->heartbeat && !args->upload)
 		return error_new("%s needs --upload-results", ASKED(heartbeat));
-	if (args->heartbeat && !args->token)
+	if (args->heartbeat && !args->token && !args->sending.token_file)
 		return error_new("%s needs --token", ASKED(heartbeat));
 	if (args->heartbeat && !args->service)
 		return error_new("%s needs --service-name", ASKED(heartbeat));

@@ -13,12 +13,14 @@
 #include "cli/option.h"
 #include "cli/options.h"
 #include "cli/sampling.h"
+#include "cli/sending.h"
 
 /* The fields of rows stand in the order of agent-options.def. A FLAG_OFF's field is true unless the
  * option is given. Texts are NULL without a default. */
 struct agent_args {
 	struct logging_args logging;
 	struct sampling_args sampling;
+	struct sending_args sending;
 	struct option_sources sources;
 	struct text_list operands;
 

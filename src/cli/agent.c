@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent command: sessions of the whole machine, once or for ever, into a directory. */
+/* The agent command: sessions of the whole machine, once or for ever, into a directory or to a
+ * server. */
 #define LOG_DOMAIN "agent"
 
 #include <errno.h>
@@ -8,12 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/delivery.h"
 #include "agent/session-files.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/agent-options.h"
 #include "cli/chosen.h"
 #include "cli/sampling.h"
+#include "cli/token.h"
+
+/* After a signal: systemd and Kubernetes wait longer than this before they kill. */
+#define FAREWELL_NS UINT64_C(10000000000)
 
 /* Sample until the session is over. *RET_STOP: the agent was told to stop. */
 static struct error *take_session(struct capture *capture, uint64_t duration_ns, int stop_fd,
@@ -31,30 +37,61 @@ static struct error *take_session(struct capture *capture, uint64_t duration_ns,
 	return NULL;
 }
 
-/*
- * End the session and write it. *RET_WRITE: what went wrong with the files, which the next session
- * may not meet.
- */
-static struct error *end_session(const struct agent_args *args, struct capture *capture,
-				 const struct session_files *files, struct error **ret_write)
-{
-	_cleanup_profile_ struct profile *profile = NULL;
-	_cleanup_free_ char *path = NULL;
+/* Where sessions go. */
+struct outlet {
+	struct session_files files; /* without a directory: none are written */
+	struct delivery *delivery;  /* NULL: nothing is sent */
+};
 
-	TRY(capture_end_session(capture, &profile));
-	profile_facts(profile)->show_objects = args->insert_dso;
-	*ret_write = session_files_write(files, profile, &path);
-	if (*ret_write)
-		return NULL;
+static void log_session(const struct capture *capture, const struct profile *profile,
+			const char *path)
+{
 	const struct session_facts *facts = profile_facts_const(profile);
-	log_info("session file=%s samples=%" PRIu64 " lost=%" PRIu64, path, facts->samples,
-		 facts->lost);
+
+	log_info("session file=%s samples=%" PRIu64 " lost=%" PRIu64, path ? path : "none",
+		 facts->samples, facts->lost);
 	for (size_t i = 0; i < facts->note_count; i++) {
 		const char *note = profile_text(profile, facts->notes[i], NULL);
 		// What is the same in all sessions was said at the start.
 		if (!capture_lacks(capture) || strcmp(note, capture_lacks(capture)) != 0)
 			log_warning("%s", note);
 	}
+}
+
+/* The session's files, and it on its way to the server. One of them failing spares the other. */
+static struct error *write_session(const struct outlet *outlet, struct profile *profile,
+				   char **ret_path)
+{
+	struct error *err = NULL, *sent = NULL;
+
+	if (outlet->delivery)
+		sent = delivery_note(outlet->delivery, profile);
+	if (outlet->files.directory)
+		err = session_files_write(&outlet->files, profile, ret_path);
+	if (outlet->delivery && !sent)
+		sent = delivery_add(outlet->delivery, profile);
+	if (!err || !sent)
+		return err ? err : sent;
+	log_error("%s", error_text(sent));
+	error_free(sent); // the other failure goes on
+	return err;
+}
+
+/*
+ * End the session and write it. *RET_WRITE: what went wrong with the files, which the next session
+ * may not meet.
+ */
+static struct error *end_session(const struct agent_args *args, struct capture *capture,
+				 const struct outlet *outlet, struct error **ret_write)
+{
+	_cleanup_profile_ struct profile *profile = NULL;
+	_cleanup_free_ char *path = NULL;
+
+	TRY(capture_end_session(capture, &profile));
+	profile_facts(profile)->show_objects = args->insert_dso;
+	*ret_write = write_session(outlet, profile, &path);
+	if (!*ret_write)
+		log_session(capture, profile, path);
 	return NULL;
 }
 
@@ -70,7 +107,7 @@ static struct error *choose_pids(const struct agent_args *args, struct chosen *c
 }
 
 static struct error *take_sessions(const struct agent_args *args, struct capture *capture,
-				   const struct session_files *files, int stop_fd)
+				   const struct outlet *outlet, int stop_fd)
 {
 	bool stop;
 
@@ -79,7 +116,7 @@ static struct error *take_sessions(const struct agent_args *args, struct capture
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(args, capture, files, &err));
+		TRY(end_session(args, capture, outlet, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)
@@ -89,18 +126,12 @@ static struct error *take_sessions(const struct agent_args *args, struct capture
 	return NULL;
 }
 
-static struct error *profile_machine(const struct agent_args *args)
+static struct error *profile_machine(const struct agent_args *args, const struct outlet *outlet)
 {
-	struct session_files files = {
-		.directory = args->directory,
-		.flamegraph = args->flamegraph,
-		.rotate = args->rotate,
-	};
 	_cleanup_(chosen_deinit) struct chosen chosen = CHOSEN_INIT;
 	_cleanup_capture_ struct capture *capture = NULL;
 	_cleanup_close_ int stop_fd = -1;
 
-	TRY(session_files_check(&files));
 	TRY(choose_pids(args, &chosen));
 	TRY(stop_signals_open(&stop_fd));
 	sampling_prepare_process();
@@ -122,7 +153,74 @@ static struct error *profile_machine(const struct agent_args *args)
 	TRY(capture_open(&options, &capture));
 	sampling_tell(capture);
 	TRY(capture_start(capture));
-	return take_sessions(args, capture, &files, stop_fd);
+	return take_sessions(args, capture, outlet, stop_fd);
+}
+
+static struct error *open_delivery(const struct agent_args *args, const char *token,
+				   struct delivery **ret)
+{
+	const struct delivery_settings settings = {
+		.upload =
+			{
+				.server = args->server,
+				.service = args->service ? args->service : "databricks",
+				.token = token,
+				.verify = args->verify,
+				.show_curl = args->curlify,
+				.timeout_ns = args->upload_timeout_ns,
+			},
+		.spool = args->sending.spool,
+		.spool_bytes = args->sending.spool_mib << 20,
+		.spool_sessions = (uint32_t)args->sending.spool_sessions,
+	};
+
+	return delivery_open(&settings, ret);
+}
+
+/* What has not been sent when the agent ends waits for the next one. */
+static struct error *end_delivery(const struct agent_args *args, struct delivery *delivery)
+{
+	uint64_t waiting, lost;
+
+	delivery_finish(delivery, args->continuous ? FAREWELL_NS : args->upload_timeout_ns,
+			&waiting, &lost);
+	if (!waiting)
+		return NULL;
+	if (!args->continuous)
+		return error_new("%" PRIu64 " sessions have not been sent; %" PRIu64
+				 " are kept for the next run",
+				 waiting, waiting - lost);
+	log_warning("%" PRIu64 " sessions have not been sent; %" PRIu64
+		    " are kept for the next run",
+		    waiting, waiting - lost);
+	return NULL;
+}
+
+static struct error *run_with_outlets(const struct agent_args *args)
+{
+	struct outlet outlet = {
+		.files = {.directory = args->directory,
+			  .flamegraph = args->flamegraph,
+			  .rotate = args->rotate},
+	};
+	_cleanup_delivery_ struct delivery *delivery = NULL;
+	_cleanup_token_ char *token = NULL;
+
+	if (args->token || args->sending.token_file)
+		TRY(token_read(args->token, args->sending.token_file, &token));
+	if (outlet.files.directory)
+		TRY(session_files_check(&outlet.files));
+	if (args->upload)
+		TRY(open_delivery(args, token, &delivery));
+	outlet.delivery = delivery;
+	struct error *err = profile_machine(args, &outlet), *unsent = NULL;
+	if (delivery)
+		unsent = end_delivery(args, delivery);
+	if (!err || !unsent)
+		return err ? err : unsent;
+	log_error("%s", error_text(unsent));
+	error_free(unsent); // the first failure goes on
+	return err;
 }
 
 static struct error *agent_run(const void *data, int *ret_status)
@@ -139,12 +237,14 @@ static struct error *agent_run(const void *data, int *ret_status)
 		return NULL;
 	if (!strcmp(args->mode, "none"))
 		return error_new("All profilers are disabled");
-	return profile_machine(args);
+	return run_with_outlets(args);
 }
 
 static const struct command_example agent_examples[] = {
 	{"cairn agent -o /var/lib/cairn -d 60 -f 11 -c --rotating-output",
 	 "profile this machine from now on, keeping the last minute"},
+	{"cairn agent -c -u --service-name shop --token-file key --server-host https://studio",
+	 "profile it from now on, and send the profiles"},
 	{0},
 };
 
@@ -155,6 +255,9 @@ const struct command command_agent = {
 		"profile_TIME.html (a flame graph), TIME being its end in UTC; last_profile.col "
 		"and last_flamegraph.html always point at the newest. SIGINT and SIGTERM end the "
 		"session, which is written.\n"
+		"\n"
+		"With -u each session is sent to a server as well. It is put on the disk first "
+		"and stays there until the server has it, however long that is away.\n"
 		"\n"
 		"cairn without a verb and with options is cairn agent. cairn help from gprofiler "
 		"says what becomes of each of gProfiler's options. extract-resources is accepted "

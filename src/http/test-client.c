@@ -36,6 +36,7 @@ static struct error *ask_once(const char *answer, const char *body, struct http_
 	test_server_start(&server, &answer, 1);
 	struct error *err = ask(server.port, body, ret);
 	test_server_stop(&server);
+	test_server_deinit(&server);
 	return err;
 }
 
@@ -47,13 +48,14 @@ TEST(a_request_arrives_as_it_was_said)
 
 	test_server_start(&server, answers, 1);
 	ASSERT_OK(ask(server.port, "four", &answer));
+	test_server_stop(&server);
 	ASSERT_EQ(answer.status, 200);
 	ASSERT_STREQ(answer.body, "hi");
 	ASSERT_TRUE(!strncmp(server.requests[0], "POST /path?a=b HTTP/1.1\r\n", 25));
 	ASSERT_TRUE(strstr(server.requests[0], "\r\nX-Token: secret\r\n") != NULL);
 	ASSERT_TRUE(strstr(server.requests[0], "Expect:") == NULL);
 	ASSERT_STREQ(test_request_body(server.requests[0]), "four");
-	test_server_stop(&server);
+	test_server_deinit(&server);
 }
 
 TEST(an_answer_that_is_not_whole_is_a_failure)
@@ -95,11 +97,12 @@ TEST(a_redirect_on_the_same_host_keeps_method_body_and_headers)
 
 	test_server_start(&server, answers, 2);
 	ASSERT_OK(ask(server.port, "four", &answer));
+	test_server_stop(&server);
 	ASSERT_EQ(server.count, 2);
 	ASSERT_TRUE(!strncmp(server.requests[1], "POST /other ", 12));
 	ASSERT_TRUE(strstr(server.requests[1], "X-Token: secret") != NULL);
 	ASSERT_STREQ(test_request_body(server.requests[1]), "four");
-	test_server_stop(&server);
+	test_server_deinit(&server);
 }
 
 TEST(a_redirect_to_another_host_gets_nothing)
