@@ -3,7 +3,6 @@
  * server. */
 #define LOG_DOMAIN "agent"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "agent/session-files.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/agent-met.h"
 #include "cli/agent-options.h"
 #include "cli/chosen.h"
 #include "cli/sampling.h"
@@ -82,25 +82,30 @@ static struct error *write_session(const struct outlet *outlet, struct profile *
  * may not meet.
  */
 static struct error *end_session(const struct agent_args *args, struct capture *capture,
-				 const struct outlet *outlet, struct error **ret_write)
+				 const struct outlet *outlet, struct agent_met *met,
+				 struct error **ret_write)
 {
 	_cleanup_profile_ struct profile *profile = NULL;
 	_cleanup_free_ char *path = NULL;
 
 	TRY(capture_end_session(capture, &profile));
 	profile_facts(profile)->show_objects = args->insert_dso;
+	agent_tell_met(args, profile, met);
 	*ret_write = write_session(outlet, profile, &path);
 	if (!*ret_write)
 		log_session(capture, profile, path);
 	return NULL;
 }
 
-/* The processes that were asked for and are still there. */
+/* The processes that were asked for; those that are not there are left out. */
 static struct error *choose_pids(const struct agent_args *args, struct chosen *chosen)
 {
-	for (size_t i = 0; i < args->pids.count; i++)
-		if (!kill((pid_t)args->pids.items[i], 0) || errno != ESRCH)
-			TRY(chosen_add(chosen, args->pids.items[i]));
+	for (size_t i = 0; i < args->pids.count; i++) {
+		struct error *err = chosen_add(chosen, args->pids.items[i]);
+		if (err)
+			log_warning("%s", error_text(err));
+		error_free(err);
+	}
 	if (args->pids.count && !chosen->count)
 		return error_new("none of the processes of --pids is there");
 	return NULL;
@@ -109,6 +114,7 @@ static struct error *choose_pids(const struct agent_args *args, struct chosen *c
 static struct error *take_sessions(const struct agent_args *args, struct capture *capture,
 				   const struct outlet *outlet, int stop_fd)
 {
+	struct agent_met met = {0};
 	bool stop;
 
 	do {
@@ -116,7 +122,7 @@ static struct error *take_sessions(const struct agent_args *args, struct capture
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(args, capture, outlet, &err));
+		TRY(end_session(args, capture, outlet, &met, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)

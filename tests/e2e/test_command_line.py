@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words in, exit status and one clear line out."""
 import re
+import subprocess
 
 import pytest
 
@@ -87,6 +88,17 @@ def test_an_option_without_effect_is_told_once_and_one_that_cannot_be_done_refus
     refused = cairn.run("agent", "-o", tmp_path, env={"GPROFILER_PERF_USE_CGROUPS": "1"})
     assert refused.returncode == 2
     assert "GPROFILER_PERF_USE_CGROUPS: cannot be done" in refused.stderr
+
+
+def test_pids_that_are_gone_are_left_out(cairn, as_root, tmp_path):
+    gone = subprocess.run(["sh", "-c", "echo $$"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    none = cairn.run("agent", "-o", tmp_path, "-d", "1", "--pids", gone)
+    assert none.returncode == 1
+    assert "none of the processes of --pids is there" in none.stderr
+    some = cairn.run("agent", "-o", tmp_path, "-d", "1", "--pids", f"{gone},1", "--no-flamegraph")
+    assert some.returncode == 0, some.stderr
+    assert gone in some.stderr
+    assert [path.suffix for path in tmp_path.glob("profile_*")] == [".col"]
 
 
 def test_resources_are_none(cairn):
