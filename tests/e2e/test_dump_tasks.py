@@ -68,11 +68,11 @@ def test_tasks_are_those_that_the_program_told(cairn, tmp_path, interpreter):
 
 @pytest.mark.parametrize("interpreter", cases())
 def test_a_core_has_the_tasks_that_the_process_had(cairn, tmp_path, interpreter):
-    if not pythons.has_gcore():
-        pytest.skip("needs gcore, from gdb")
+    if pythons.why_no_cores():
+        pytest.skip(pythons.why_no_cores())
     target, told = start(interpreter, tmp_path)
     try:
-        core = pythons.make_core(target.pid, tmp_path)
+        core = pythons.make_core(target)
     finally:
         target.stop()
     found = dump(cairn, "--core", core, interpreter.path)
