@@ -102,6 +102,9 @@ int cli_run(int argc, char **argv)
 		return usage_failure(
 			NULL, error_new("%s: an option of which command? It comes first", first));
 
+	// gProfiler has it as a word behind the agent's.
+	if (argc > 2 && !strcmp(first, "agent") && !strcmp(argv[2], "upload-file"))
+		return run_command(&command_upload_file, argc - 3, argv + 3);
 	const struct command *command = command_find(first);
 	return command ? run_command(command, argc - 2, argv + 2) : unknown_command(first);
 }

@@ -367,3 +367,44 @@ def test_kill_9_at_any_moment_and_a_server_that_comes_and_goes(cairn, tmp_path):
     assert starts(sessions) == sorted(starts(sessions))
     assert not list(spool.glob("*.session"))
     assert len(sessions) >= len(made)
+
+
+def upload_file(cairn, server, path, *more, **env):
+    return cairn.run("upload-file", "--file-path", path, "--server-host", server, "--service-name", "shop", *more,
+                     env={"GPROFILER_TOKEN": TOKEN, **env})
+
+
+def test_a_file_is_sent_with_its_header_or_with_one_of_this_machine(cairn, studio, tmp_path):
+    header = {"metadata": {"hostname": "elsewhere"}, "start_time": "2026-01-02T03:04:05", "end_time": "2026-01-02T03:05:05"}
+    col = f"# {json.dumps(header)}\n0;;app;main 3"
+    (tmp_path / "a.col").write_text(col, encoding="utf-8")
+    (tmp_path / "b.folded").write_text("main;run 3\nmain 1\n", encoding="utf-8")
+    for name in ("a.col", "b.folded"):
+        run = upload_file(cairn, studio.url, tmp_path / name)
+        assert run.returncode == 0, run.stderr
+    first, second = studio.sessions.values()
+    assert first["profile"] == col
+    assert (first["start_time"], first["end_time"]) == (header["start_time"], header["end_time"])
+    lines = second["profile"].split("\n")
+    assert json.loads(lines[0][2:])["metadata"]["hostname"] == os.uname().nodename
+    assert lines[1:] == [";main;run 3", ";main 1"]
+
+
+def test_upload_file_fails_when_nothing_has_arrived(cairn, studio, tmp_path):
+    (tmp_path / "a.folded").write_text("main 1\n", encoding="utf-8")
+    studio.answers = [status(500)] * 4
+    run = upload_file(cairn, studio.url, tmp_path / "a.folded")
+    assert run.returncode == 1 and "500" in run.stderr and TOKEN not in run.stderr
+    assert upload_file(cairn, "http://127.0.0.1:1", tmp_path / "a.folded").returncode == 1
+    assert upload_file(cairn, studio.url, tmp_path / "none").returncode == 1
+    assert not studio.sessions
+    assert cairn.run("upload-file", "--file-path", tmp_path / "a.folded").returncode == 2
+
+
+def test_upload_file_is_a_word_of_the_agent_too(cairn, studio, tmp_path):
+    (tmp_path / "a.folded").write_text("main 1\n", encoding="utf-8")
+    studio.answers = [close_before_the_answer]
+    run = cairn.run("agent", "upload-file", "--file-path", tmp_path / "a.folded", "--server-host", studio.url,
+                    "--service-name", "shop", "--token", TOKEN)
+    assert run.returncode == 0, run.stderr
+    assert len(studio.sessions) == 1
