@@ -260,6 +260,18 @@ def as_utf8(text):
     return re.sub("[\ud800-\udfff\0]", lambda one: repr(one[0])[1:-1], text)
 
 
+def dump_busy(cairn, pid):
+    """Where others have the CPUs a thread may get none in the time that it is given to stop; the dump says so."""
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, int(tid), 0)
+    for _ in range(20):
+        done = cairn.run("dump", pid, "-j")
+        if "did not stop in time" not in done.stdout:
+            break
+    return done
+
+
 def modules_of(file):
     """What may stand before a function of FILE: an end of its path, as one is imported."""
     if file.startswith("<"):
@@ -304,7 +316,7 @@ def difference(said, expected, keys, as_said=lambda frame, _: frame):
 def check_dump(threads, told):
     """Each thread that told has the stack it told; all stacks are whole."""
     wrong = [f"thread {tid}, {thread['name']!r}: ends by {thread['end']}, {thread['frames'][-1:]}"
-             for tid, thread in threads.items() if thread["end"] != "root"]
+             for tid, thread in threads.items() if thread["end"] != "root" and thread["state"] != "ended"]
     for tid, row in told.items():
         if tid not in threads:
             wrong.append(f"thread {tid}, {row['name']!r}: not in the dump")
@@ -315,20 +327,28 @@ def check_dump(threads, told):
     assert not wrong, "\n".join(wrong)
 
 
+def says_what_is_missing(frames):
+    return any(frame["function"].startswith(("[cut: ", "[no Python frames: ", "[unreadable ")) for frame in frames)
+
+
 def check_samples(stacks, told):
-    """Each sample has the stack of one of the threads. Returns the threads that were seen."""
-    seen, total, wrong = set(), 0, []
+    """Each sample has the stack of one of the threads; one, or of many 5 %, may be incomplete if they say so: where others
+    have the CPUs, code may come too late to be loaded. Returns the threads that were seen."""
+    seen, total, incomplete, silent, wrong = set(), 0, 0, 0, []
     for frames, count in stacks:
         total += count
         found = {tid: difference(python_frames(frames), row["frames"], SAMPLE_KEYS, with_module)
                  for tid, row in told.items()}
         same = [tid for tid, text in found.items() if text is None]
         seen.update(same)
-        if not same:
-            shown = " <- ".join(f"{frame['function'][:60]}" for frame in frames[:12])
-            wrong.append(f"{count} samples: {shown}\n{min(found.values(), key=len)}")
+        if same:
+            continue
+        incomplete += count
+        silent += 0 if says_what_is_missing(frames) else count
+        shown = " <- ".join(f"{frame['function'][:60]}" for frame in frames[:12])
+        wrong.append(f"{count} samples: {shown}\n{min(found.values(), key=len)}")
     assert total > 0, "no samples"
-    assert not wrong, f"of {total} samples, wrong:\n" + "\n".join(wrong)
+    assert not silent and incomplete <= max(1, total // 20), f"of {total} samples, wrong:\n" + "\n".join(wrong)
     return seen
 
 

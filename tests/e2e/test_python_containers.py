@@ -10,7 +10,7 @@ import time
 import pytest
 
 import pythons
-from pythons import check_dump, dump
+from pythons import check_dump, check_samples
 
 # Each runs what follows it in namespaces of its own, with {root} as its root.
 WAYS = {
@@ -97,7 +97,10 @@ def test_python_in_a_container_is_named_as_on_the_host(cairn, as_root, root, tmp
             raise
         pid = inside(target.pid, interpreter.path)
         told = host_tids(pid, told)
-        check_dump(dump(cairn, pid), told)
+        check_dump(pythons.threads_of(pythons.dump_busy(cairn, pid)), told)
+        done = cairn.run("record", "-p", pid, "-F", "499", "-d", "1", "-o", tmp_path / "out.html")
+        assert done.returncode == 0, done.stderr
+        assert check_samples(pythons.profile_of(tmp_path / "out.html").get(pid, []), told)
     finally:
         subprocess.run(["kill", "-KILL", *children(target.pid)], check=False)
         target.stop()

@@ -16,10 +16,12 @@ import subprocess
 import pytest
 
 import pythons
-from pythons import check_dump
+from pythons import check_dump, check_samples
 
 WHOLE = os.environ.get("CAIRN_ALL_PYTHONS", "") not in ("", "0")
 TOGETHER = 24  # busy programs in one recording, of two seconds
+RECORDINGS = 3
+TWO_BUSY_THREADS = {"extension_calls", "extension_numpy"}
 
 
 def cases():
@@ -61,31 +63,30 @@ def busy_targets(targets):
             target.stop()
 
 
+def record_all(cairn, several, output):
+    """In one session, and in another one those that never got a CPU beside what else this machine does."""
+    if not several:
+        return
+    for one in several:
+        os.kill(one.target.pid, signal.SIGCONT)
+    pids = ",".join(str(one.target.pid) for one in several)
+    done = cairn.run("record", "-p", pids, "-F", "997", "-d", "2", "-o", output)
+    profile = pythons.profile_of(output) if done.returncode == 0 else {}
+    for one in several:
+        os.kill(one.target.pid, signal.SIGSTOP)
+        one.stacks, one.log = profile.get(one.target.pid, []), done.stderr
+
+
 def look_at(cairn, targets, folder):
     """{case: Seen} for {case: Target}: one recording of all, a dump of each; none of them runs any more."""
     with busy_targets(targets) as seen:
+        for _ in range(RECORDINGS):
+            record_all(cairn, [one for one in seen.values() if not one.stacks], folder / "out.html")
         for one in seen.values():
             os.kill(one.target.pid, signal.SIGCONT)
-        pids = ",".join(str(one.target.pid) for one in seen.values())
-        done = cairn.run("record", "-p", pids, "-F", "997", "-d", "2", "-o", folder / "out.html")
-        profile = pythons.profile_of(folder / "out.html") if done.returncode == 0 else {}
-        for one in seen.values():
-            os.kill(one.target.pid, signal.SIGSTOP)
-            one.stacks, one.log = profile.get(one.target.pid, []), done.stderr
-        for one in seen.values():
-            os.kill(one.target.pid, signal.SIGCONT)
-            one.dump = dump_busy(cairn, one.target.pid)
+            one.dump = pythons.dump_busy(cairn, one.target.pid)
             os.kill(one.target.pid, signal.SIGSTOP)
     return seen
-
-
-def dump_busy(cairn, pid):
-    """Where others have the CPUs a thread may get none in the time that it is given to stop; the dump says so."""
-    for _ in range(10):
-        done = cairn.run("dump", pid, "-j")
-        if "did not stop in time" not in done.stdout:
-            break
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,14 @@ def asleep(cairn, tmp_path_factory):
 def test_there_is_an_interpreter_of_each_version(version):
     if version not in {interpreter.kind for interpreter in pythons.interpreters()}:
         pytest.skip(f"no CPython {version} on this machine")
+
+
+@pytest.mark.parametrize("busy_case", parameters(cases()))
+def test_samples_have_the_stack_that_the_program_told(busy, as_root, busy_case):
+    one = busy(busy_case)
+    assert one.stacks, f"no samples\n{one.log}"
+    seen = check_samples(one.stacks, one.told)
+    assert len(seen) >= (2 if busy_case[1].name in TWO_BUSY_THREADS else 1), f"only {len(seen)} threads seen"
 
 
 @pytest.mark.parametrize("busy_case", parameters(cases()))
@@ -212,4 +221,8 @@ def test_an_interpreter_inside_another_program_is_found(cairn, embedded, as_root
     for interpreter, target in targets.items():
         assert interpreter in seen, target.look()
         one = seen[interpreter]
+        assert check_samples(one.stacks, one.told), interpreter.id
+        # The program's own frames stay, where the interpreter is another file than the program.
+        for frames, _ in one.stacks:
+            assert not interpreter.shared or "run_script" in [frame["function"] for frame in frames], interpreter.id
         check_dump(pythons.threads_of(one.dump), one.told)
