@@ -304,6 +304,7 @@ static struct error *fill_facts(struct capture *capture, const struct stack_tota
 
 	counter_add(&capture->counters, COUNTER_samples, totals->samples);
 	facts->rate_hz = capture->options.hz;
+	facts->period = capture->options.hz ? 0 : capture->options.period;
 	facts->samples = totals->samples;
 	facts->lost = capture->counters.value[COUNTER_samples_lost];
 	facts->counters = capture->counters;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/chosen.h"
+#include "proc/perf-event.h"
 
 #define CHOICES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define UNPACK(...) __VA_ARGS__
@@ -199,6 +200,25 @@ static struct error *check_needs(const struct agent_args *args)
 	return NULL;
 }
 
+/* The event is one that can be sampled on this machine. */
+static struct error *check_event(const struct agent_args *args)
+{
+	_cleanup_(strbuf_deinit) struct strbuf names = STRBUF_INIT;
+
+	if (!args->perf_event)
+		return NULL;
+	const struct perf_event_row *event = perf_event_find(args->perf_event);
+	if (event && perf_event_missing(event))
+		return error_new("%s %s: this machine does not have this event", ASKED(perf_event),
+				 args->perf_event);
+	if (event)
+		return NULL;
+	for (size_t i = 0; (event = perf_event_at(i)); i++)
+		TRY(strbuf_addf(&names, "%s%s", i ? ", " : "", event->name));
+	return error_new("%s %s: no such event; there are %s", ASKED(perf_event), args->perf_event,
+			 names.text);
+}
+
 /* What cairn does not do at all is refused, so that nobody waits for it. */
 static struct error *check_absent(const struct agent_args *args)
 {
@@ -228,6 +248,7 @@ struct error *agent_check(void *data)
 	TRY(check_sampling(args));
 	TRY(check_perf(args));
 	TRY(check_needs(args));
+	TRY(check_event(args));
 	return check_absent(args);
 }
 

@@ -144,8 +144,9 @@ static struct error *profile_machine(const struct agent_args *args, const struct
 	// Source lines and inlined calls would take hundreds of megabytes where there is
 	// debug information; .col has no place for lines.
 	struct capture_options options = {
-		.event = "cpu-clock",
-		.hz = (unsigned)args->hz,
+		.event = args->perf_event ? args->perf_event : "cpu-clock",
+		.hz = args->perf_period ? 0 : (unsigned)args->hz,
+		.period = args->perf_period,
 		.kernel_stacks = true,
 		.user_stacks = true,
 		.python = !agent_mode_off(args->python_mode),

@@ -410,7 +410,7 @@ static const struct option_row record_options[] = {
 	 .at = offsetof(struct record_args, event),
 	 .choice = event_name,
 	 .fallback_text = "cpu-clock",
-	 .help = "what drives sampling; all but cpu-clock, page-faults and context-switches need "
+	 .help = "what drives sampling; cycles, instructions, branches and those of the cache need "
 		 "a hardware counter"},
 	{.name = "mode",
 	 .letter = 'm',

@@ -289,7 +289,7 @@ TEST(options_that_exclude_or_need_each_other_are_refused_in_gprofilers_order)
 		     "--perf-event-period needs --perf-event");
 	ASSERT_FAILS(PARSE("-o", "/tmp", "--hw-events-file", "x"),
 		     "--hw-events-file needs --perf-event");
-	ASSERT_FAILS(PARSE("-o", "/tmp", "--perf-event", "cycles", "--mode", "none"),
+	ASSERT_FAILS(PARSE("-o", "/tmp", "--perf-event", "page-faults", "--mode", "none"),
 		     "--perf-event needs --mode cpu");
 	ASSERT_FAILS(PARSE("-o", "/tmp", "--java-no-version-check", "--java-safemode"),
 		     "exclude each other");

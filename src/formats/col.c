@@ -39,10 +39,13 @@ static void emit_sampling(struct emit *emit, const struct profile *profile)
 	const struct session_facts *facts = profile_facts_const(profile);
 
 	format_emit_known(emit, "sampling_event", profile, facts->event);
-	if (!facts->rate_hz)
-		return;
-	emit_string(emit, "sampling_mode", "frequency");
-	emit_number(emit, "sampling_frequency", facts->rate_hz);
+	if (facts->rate_hz) {
+		emit_string(emit, "sampling_mode", "frequency");
+		emit_number(emit, "sampling_frequency", facts->rate_hz);
+	} else if (facts->period) {
+		emit_string(emit, "sampling_mode", "period");
+		emit_number(emit, "sampling_period", facts->period);
+	}
 }
 
 static void emit_metadata(struct emit *emit, const struct profile *profile)

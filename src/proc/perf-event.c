@@ -16,8 +16,7 @@
 enum { RECORD_MAX = 1 << 16 }; /* size is 16 bits wide in the header */
 
 static const struct perf_event_row rows[] = {
-#define PERF_EVENT(row_name, row_type, row_config, row_help)                                       \
-	{.name = row_name, .type = row_type, .config = row_config, .help = row_help},
+#define PERF_EVENT(name_, alias_, type_, config_, help_) {name_, alias_, type_, config_, help_},
 #include "proc/perf-events.def"
 #undef PERF_EVENT
 };
@@ -30,7 +29,7 @@ const struct perf_event_row *perf_event_at(size_t i)
 const struct perf_event_row *perf_event_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-		if (!strcmp(rows[i].name, name))
+		if (!strcmp(rows[i].name, name) || (rows[i].alias && !strcmp(rows[i].alias, name)))
 			return &rows[i];
 	return NULL;
 }
@@ -53,6 +52,25 @@ unsigned perf_max_rate(void)
 		return 0;
 	}
 	return (unsigned)strtoul(text, NULL, 10);
+}
+
+bool perf_event_missing(const struct perf_event_row *event)
+{
+	// For ourselves and without the kernel's part: what asks for the fewest rights.
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = event->type,
+		.config = event->config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int fd = open_event(&attr, 0, -1, 0);
+
+	if (fd < 0)
+		return errno == ENOENT || errno == EOPNOTSUPP;
+	close(fd);
+	return false;
 }
 
 struct error *perf_open_sampling(const struct perf_sampling *sampling, int *ret_fd)

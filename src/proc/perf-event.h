@@ -15,12 +15,13 @@
 /* An event that can drive sampling. */
 struct perf_event_row {
 	const char *name;
+	const char *alias; /* or NULL */
 	uint32_t type;
 	uint64_t config;
 	const char *help;
 };
 
-/* NULL: there is no event of that name. */
+/* By name or alias; NULL: there is no such event. */
 const struct perf_event_row *perf_event_find(const char *name);
 /* Row number I; NULL behind the last. */
 const struct perf_event_row *perf_event_at(size_t i);
@@ -32,6 +33,9 @@ struct perf_sampling {
 	int cpu;
 	int cgroup_fd; /* only tasks of this cgroup; -1: all */
 };
+
+/* Does this machine lack the event, whatever one's rights? */
+bool perf_event_missing(const struct perf_event_row *event);
 
 /* A disabled sampling event on one CPU, to which a BPF program is attached next. */
 struct error *perf_open_sampling(const struct perf_sampling *sampling, int *ret_fd);

@@ -129,6 +129,10 @@ static void merge_facts(struct merge *merge, bool empty)
 	for (size_t i = 0; i < ARRAY_COUNT(texts); i++)
 		agree(texts[i].into, merge->strings[texts[i].from], empty);
 	agree(&into->rate_hz, from->rate_hz, empty);
+	if (empty)
+		into->period = from->period;
+	else if (into->period != from->period)
+		into->period = 0;
 	agree(&into->cpus, from->cpus, empty);
 	if (!into->start_realtime_ns ||
 	    (from->start_realtime_ns && from->start_realtime_ns < into->start_realtime_ns))

@@ -59,6 +59,7 @@ struct profile_cut {
 struct session_facts {
 	uint64_t start_realtime_ns, end_realtime_ns;
 	uint32_t rate_hz;
+	uint64_t period; /* one sample every so many events; 0: by rate_hz, or not known */
 	uint32_t cpus;
 	string_id title;   /* what was profiled, for a person: "nginx (pid 7)" */
 	string_id command; /* the command line that made the profile */

@@ -91,6 +91,7 @@ TEST(facts_span_both_and_keep_only_what_both_say)
 	*a = (struct session_facts){.start_realtime_ns = 100, .end_realtime_ns = 200};
 	*b = (struct session_facts){.start_realtime_ns = 50, .end_realtime_ns = 150};
 	a->rate_hz = b->rate_hz = 99;
+	a->period = 5;
 	a->cpus = 2;
 	b->cpus = 4;
 	a->host = text(into, "one");
@@ -111,6 +112,7 @@ TEST(facts_span_both_and_keep_only_what_both_say)
 	ASSERT_EQ(a->start_realtime_ns, 50);
 	ASSERT_EQ(a->end_realtime_ns, 200);
 	ASSERT_EQ(a->rate_hz, 99);
+	ASSERT_EQ(a->period, 0);
 	ASSERT_EQ(a->cpus, 0);
 	ASSERT_EQ(a->host, 0);
 	ASSERT_STREQ(profile_text(into, a->kernel, NULL), "6.1");
@@ -133,10 +135,12 @@ TEST(an_empty_profile_takes_the_facts_of_the_other)
 	ASSERT_OK(profile_new(NULL, &from));
 	add(from, 1, "a", 1);
 	profile_facts(from)->rate_hz = 99;
+	profile_facts(from)->period = 7;
 	profile_facts(from)->start_realtime_ns = 50;
 	profile_facts(from)->host = text(from, "one");
 	ASSERT_OK(profile_merge(into, from));
 	ASSERT_EQ(profile_facts(into)->rate_hz, 99);
+	ASSERT_EQ(profile_facts(into)->period, 7);
 	ASSERT_EQ(profile_facts(into)->start_realtime_ns, 50);
 	ASSERT_STREQ(profile_text(into, profile_facts(into)->host, NULL), "one");
 	ASSERT_OK(profile_merge(into, into));

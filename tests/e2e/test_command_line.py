@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words in, exit status and one clear line out."""
+import json
 import re
 import subprocess
 
@@ -99,6 +100,17 @@ def test_pids_that_are_gone_are_left_out(cairn, as_root, tmp_path):
     assert some.returncode == 0, some.stderr
     assert gone in some.stderr
     assert [path.suffix for path in tmp_path.glob("profile_*")] == [".col"]
+
+
+def test_an_event_drives_the_agent(cairn, as_root, tmp_path):
+    result = cairn.run("agent", "-o", tmp_path, "-d", "1", "--perf-event", "faults", "--perf-event-period", "3")
+    assert result.returncode == 0, result.stderr
+    header = json.loads((tmp_path / "last_profile.col").read_text().split("\n", 1)[0][2:])
+    assert (header["sampling_event"], header["sampling_mode"], header["sampling_period"]) == ("page-faults", "period", 3)
+    assert "sampling_frequency" not in header
+    unknown = cairn.run("agent", "-o", tmp_path, "--perf-event", "nosuch")
+    assert unknown.returncode == 2
+    assert "--perf-event nosuch: no such event; there are cpu-clock, cycles, " in unknown.stderr
 
 
 def test_resources_are_none(cairn):
