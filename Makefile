@@ -9,6 +9,7 @@
 #   make bench              both of: bench-whole, how many stacks are whole; bench-cost, what profiling costs (root)
 #   make bench-python       profiling and dumping Python beside py-spy, austin, pystack, perf and gdb (root; fetches them)
 #   make bench-poll         what looking from outside costs, beside py-spy (fetches it)
+#   make bench-apps         stacks of real applications of Python, checked beside py-spy's (root; fetches them)
 #   make bench-storm        ten minutes in a storm of short-lived processes
 #   make clean
 
@@ -19,7 +20,7 @@ DEMO ?= cairn-demo.html
 FUZZ_SECONDS ?= 60
 PYTHON ?= python3
 
-.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-python bench-poll bench-storm clean setup-build setup-test
+.PHONY: all demo check install san fuzz bench bench-whole bench-cost bench-python bench-apps bench-poll bench-storm clean setup-build setup-test
 
 all: setup-build $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -62,6 +63,8 @@ bench-whole bench-cost: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn
 bench-python bench-poll: all setup-test
 	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn --peers $(BUILD)/bench-peers
+bench-apps: all setup-test
+	$(PYTHON) tests/bench/$@.py $(BUILD)/cairn --apps $(BUILD)/bench-apps
 bench-storm: all setup-test
 	$(PYTHON) tests/bench/storm.py $(BUILD)/cairn
 

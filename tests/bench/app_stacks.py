@@ -14,8 +14,13 @@ EVALUATORS = ("_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx")
 ROOTS = ("<module>", "_run_module_as_main", "_bootstrap")
 START = ("libc.so", "libc-2.", "libpthread", "ld-linux")
 EXAMPLES_FRAMES = 60
+INNERMOST_LINE = "the innermost Python function has another line"
+LEAVES_OFF = "py-spy has the first of the machine frames, and not the others"
 # What differs from py-spy, and why: {kind: reason}.
-EXPLAINED = {}
+EXPLAINED = {
+    INNERMOST_LINE: "py-spy 0.4.0 gives the line before when the first instruction of a line runs; pystack has cairn's",
+    LEAVES_OFF: "its unwinder stops in hand-written machine code (a BLAS)",
+}
 
 
 @dataclasses.dataclass
@@ -160,11 +165,16 @@ def difference(ours, theirs):
     if our_python != their_python:
         if len(our_python) != len(their_python):
             return f"Python frames: py-spy has {'more' if len(their_python) > len(our_python) else 'fewer'}"
+        if our_python[1:] == their_python[1:] and our_python[0][:3] == their_python[0][:3]:
+            return INNERMOST_LINE
         wrong = next((one, other) for one, other in zip(our_python, their_python) if one != other)
         names = ("kind", "function", "file", "line")
         return "Python frames: another " + next(name for name, a, b in zip(names, *wrong) if a != b)
     if our_machine == their_machine:
         return "equal"
+    # Its machine frames begin as cairn's do, and there are no more of them.
+    if their_machine[0] == our_machine[0][:len(their_machine[0])] and not any(their_machine[1:]):
+        return LEAVES_OFF
     for one, other in zip(our_machine, their_machine):
         if one != other:
             return f"machine code: cairn {'+'.join(one) or 'nothing'}, py-spy {'+'.join(other) or 'nothing'}"

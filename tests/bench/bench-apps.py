@@ -124,7 +124,8 @@ class Bench:
                 print("".join(f"        {frame}\n" for frame in stack), end="")
         for kind, count in sorted(differences.items()):
             if kind != "equal":
-                print(f"    {count} stacks of frozen threads: {kind}")
+                reason = app_stacks.EXPLAINED.get(kind)
+                print(f"    {count} stacks of frozen threads: {kind}" + (f" ({reason})" if reason else ""))
                 if self.verbose:
                     print("\n".join(f"        {line}" for line in examples[kind]))
 
