@@ -7,6 +7,7 @@ how long a dump of all threads takes, and the longest stop of a running thread. 
 into a folder of the bench's own. Status 1: cairn is not the first of a group, and REASONS does not say why. Needs root.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
@@ -115,9 +116,17 @@ def install_peers(folder):
     return found
 
 
+def go_first():
+    """What is compared comes before whatever else this machine does, other sessions (autogroups) included."""
+    os.setsid()
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w", encoding="ascii") as group:
+        group.write("-15")
+    os.nice(-15)
+
+
 def start(words, **more):
     return subprocess.Popen([str(word) for word in words], text=True, env=session.clean_environment(),
-                            stderr=subprocess.DEVNULL, **more)
+                            stderr=subprocess.DEVNULL, preexec_fn=go_first, **more)
 
 
 def stop(child, number=signal.SIGINT, patience=60):
@@ -313,17 +322,26 @@ def begin_gaps(gaps):
         file.write(struct.pack("Q", 0))
 
 
+class Dumped:
+    """One run of a command that dumps: milliseconds it took, of CPU, of the longest stop; how it ended."""
+
+    def __init__(self, took, cpu, stop, status):
+        self.took, self.cpu, self.stop, self.status = took, cpu, stop, status
+
+
 def dump_once(words, pid, gaps):
-    """(milliseconds, longest gap in ms, status, bytes printed)"""
     begin_gaps(gaps)
     time.sleep(0.05)
-    begin = time.monotonic()
     words = [str(pid) if word == "PID" else str(word) for word in words]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300,
-                          env=session.clean_environment())
-    took = 1000 * (time.monotonic() - begin)
+    with tempfile.TemporaryFile() as out:
+        begin = time.monotonic()
+        child = start(words, stdin=subprocess.DEVNULL, stdout=out)
+        _, status, usage = os.wait4(child.pid, 0)
+        took = 1000 * (time.monotonic() - begin)
+    child.returncode = os.waitstatus_to_exitcode(status)
     time.sleep(0.05)
-    return took, struct.unpack("Q", gaps.read_bytes())[0] / 1e6, done.returncode, len(done.stdout)
+    stop_ms = struct.unpack("Q", gaps.read_bytes())[0] / 1e6
+    return Dumped(took, 1000 * (usage.ru_utime + usage.ru_stime), stop_ms, child.returncode)
 
 
 def nothing_once(seconds, gaps):
@@ -342,13 +360,13 @@ def bench_dump(bench):
             times, stops = [], [("(nobody, for 0.2 s)", statistics.median(nothing_once(0.2, gaps) for _ in range(5)), "")]
             for name, words in dump_words(bench).items():
                 runs = [dump_once(words, target.pid, gaps) for _ in range(bench.times(9, 3))]
-                status = {run[2] for run in runs}
-                note = f"{runs[0][3]} bytes" if status == {0} else f"status {sorted(status)}: not counted"
+                status = {run.status for run in runs}
                 if status != {0}:
-                    bench.report.row(f"{name}, {count} threads", "-", note)
+                    bench.report.row(f"{name}, {count} threads", "-", f"status {sorted(status)}: not counted")
                     continue
-                times.append((name, statistics.median(run[0] for run in runs), note))
-                stops.append((name, statistics.median(run[1] for run in runs), ""))
+                cpu = f"CPU {statistics.median(run.cpu for run in runs):.1f} ms"
+                times.append((name, statistics.median(run.took for run in runs), cpu))
+                stops.append((name, statistics.median(run.stop for run in runs), ""))
         finally:
             target.kill()
             target.wait()

@@ -8,6 +8,7 @@ python_work.py threads COUNT FILE     COUNT threads wait, one more notes the lon
 """
 import json
 import mmap
+import os
 import re
 import struct
 import sys
@@ -122,15 +123,18 @@ def wait_deep(depth, event):
 
 
 def note_gaps(path):
-    """Whoever stops this thread leaves a gap in its time. The file is one number in ns; writing 0 begins anew."""
+    """Whoever stops this thread leaves a gap in its time, less what it was ready to run and waited for a CPU. The file is one
+    number in ns; writing 0 begins anew."""
     with open(path, "r+b") as file:
         longest = mmap.mmap(file.fileno(), 8)
-    last = time.monotonic_ns()
+    statistics = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    last, waited_last = time.monotonic_ns(), 0
     while True:
-        now = time.monotonic_ns()
-        if now - last > struct.unpack_from("Q", longest)[0]:
-            struct.pack_into("Q", longest, 0, now - last)
-        last = now
+        now, waited = time.monotonic_ns(), int(os.pread(statistics, 100, 0).split()[1])
+        gap = now - last - (waited - waited_last)
+        if gap > struct.unpack_from("Q", longest)[0]:
+            struct.pack_into("Q", longest, 0, gap)
+        last, waited_last = now, waited
 
 
 def threads(count, path):
