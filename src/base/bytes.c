@@ -2,6 +2,7 @@
 /* The reader under every parser. What the bytes mean is the parsers' business. */
 #include "base/bytes.h"
 
+#include <endian.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -26,52 +27,46 @@ struct error *bytes_error(const struct bytes *b, const char *format, ...)
 	return error_new("%s: offset 0x%zx: %s", b->name, bytes_offset(b), what);
 }
 
-/* Read WIDTH bytes as one number in the reader's byte order. */
-static struct error *bytes_number(struct bytes *b, unsigned width, uint64_t *ret)
+/* The next WIDTH bytes as they stand. */
+static struct error *take_number(struct bytes *b, size_t width, void *to)
 {
-	uint64_t value = 0;
-
 	if (bytes_left(b) < width)
-		return bytes_error(b, "ends inside a %u-byte number", width);
-	for (unsigned i = 0; i < width; i++) {
-		unsigned shift = 8 * (b->big_endian ? width - 1 - i : i);
-		value |= (uint64_t)b->at[i] << shift;
-	}
+		return bytes_error(b, "ends inside a %zu-byte number", width);
+	memcpy(to, b->at, width);
 	b->at += width;
-	*ret = value;
 	return NULL;
 }
 
 struct error *bytes_u8(struct bytes *b, uint8_t *ret)
 {
-	uint64_t value;
-
-	TRY(bytes_number(b, 1, &value));
-	*ret = (uint8_t)value;
-	return NULL;
+	return take_number(b, sizeof(*ret), ret);
 }
 
 struct error *bytes_u16(struct bytes *b, uint16_t *ret)
 {
-	uint64_t value;
+	uint16_t value;
 
-	TRY(bytes_number(b, 2, &value));
-	*ret = (uint16_t)value;
+	TRY(take_number(b, sizeof(value), &value));
+	*ret = b->big_endian ? be16toh(value) : le16toh(value);
 	return NULL;
 }
 
 struct error *bytes_u32(struct bytes *b, uint32_t *ret)
 {
-	uint64_t value;
+	uint32_t value;
 
-	TRY(bytes_number(b, 4, &value));
-	*ret = (uint32_t)value;
+	TRY(take_number(b, sizeof(value), &value));
+	*ret = b->big_endian ? be32toh(value) : le32toh(value);
 	return NULL;
 }
 
 struct error *bytes_u64(struct bytes *b, uint64_t *ret)
 {
-	return bytes_number(b, 8, ret);
+	uint64_t value;
+
+	TRY(take_number(b, sizeof(value), &value));
+	*ret = b->big_endian ? be64toh(value) : le64toh(value);
+	return NULL;
 }
 
 struct error *bytes_uleb(struct bytes *b, uint64_t *ret)
