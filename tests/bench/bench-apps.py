@@ -130,7 +130,7 @@ class Bench:
                     print("\n".join(f"        {line}" for line in examples[kind]))
 
     def judge(self, app, tally, right, differences):
-        if tally.samples < HZ * self.seconds / 4:
+        if tally.samples < 5 * self.seconds:
             self.failed.append(f"{app.name}: only {tally.samples} samples: it was not busy")
         if right < WHOLE_PERCENT:
             self.failed.append(f"{app.name}: {percent(right)} % of the samples are whole and in order")

@@ -32,9 +32,13 @@ PEERS = ["py-spy", "pystack", "austin-dist"]
 OLD_AUSTIN = "austin-dist<4"  # 4.0 needs glibc 2.38
 # Who may be before cairn, and why: {(part, tool): reason}.
 FROM_OUTSIDE = "it reads from another CPU, which it keeps busy, while the program runs on: no native frames, stacks may be torn"
+NO_MACHINE_FRAMES = "it does not read machine code; with --native it does, as cairn always does"
 REASONS = {
+    ("dump", "py-spy dump"): NO_MACHINE_FRAMES,
+    ("dump", "py-spy dump --nonblocking"): NO_MACHINE_FRAMES,
     ("slowdown", "austin"): FROM_OUTSIDE,
     ("slowdown", "py-spy record --nonblocking"): FROM_OUTSIDE,
+    ("stop", "py-spy dump --nonblocking"): "it stops nothing, and what runs meanwhile may be torn; so does cairn dump --nonblocking",
 }
 
 
@@ -372,7 +376,7 @@ def bench_dump(bench):
             target.wait()
         bench.report.group("dump", f"time of a dump of {count} threads", times, "ms")
         # The scheduler takes the spinning thread off its CPU, too: what nobody causes is no difference.
-        bench.report.group("dump", f"longest stop of a running thread, {count} threads", stops[1:], "ms",
+        bench.report.group("stop", f"longest stop of a running thread, {count} threads", stops[1:], "ms",
                            margin=max(0.2, stops[0][1]))
         bench.report.row(*stops[0][:1], f"{stops[0][1]:.2f} ms")
 
