@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,41 @@ struct error *session_files_check(const struct session_files *files)
 		return error_new("output directory %s: not a directory", files->directory);
 	if (access(files->directory, W_OK | X_OK) < 0)
 		return error_errno("output directory %s", files->directory);
+	return NULL;
+}
+
+/*
+ * Is NAME one of an unfinished file of ours, and its writer gone? They are profile_<TIME>.<PID>.tmp
+ * (base/file.c) and the links of replace_link().
+ */
+static bool is_left_over(const char *name)
+{
+	char stem[NAME_MAX + 1];
+	uint64_t pid;
+
+	if (!strcmp(name, "last_profile.col.tmp") || !strcmp(name, "last_flamegraph.html.tmp"))
+		return true;
+	if (!str_starts(name, "profile_") || !str_ends(name, ".tmp") || strlen(name) > NAME_MAX)
+		return false;
+	memcpy(stem, name, strlen(name) + 1);
+	*strrchr(stem, '.') = 0;
+	const char *dot = strrchr(stem, '.');
+	if (!dot || !str_parse_u64(dot + 1, 1, INT32_MAX, &pid))
+		return false;
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+struct error *session_files_clean(const struct session_files *files, size_t *ret_count)
+{
+	_cleanup_closedir_ DIR *dir = opendir(files->directory);
+	size_t count = 0;
+
+	if (!dir)
+		return error_errno("output directory %s", files->directory);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (is_left_over(entry->d_name) && !unlinkat(dirfd(dir), entry->d_name, 0))
+			count++;
+	*ret_count = count;
 	return NULL;
 }
 

@@ -24,6 +24,12 @@ struct session_files {
 struct error *session_files_check(const struct session_files *files);
 
 /*
+ * Remove what a run that was killed has left in the directory: files that it had not finished.
+ * Those of processes that still run are spared. RET_COUNT: how many there were.
+ */
+struct error *session_files_clean(const struct session_files *files, size_t *ret_count);
+
+/*
  * Write PROFILE. Each file and each link appears whole or not at all. RET_COL is the path of the
  * .col file; the caller frees it.
  */

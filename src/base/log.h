@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level {
 	LOG_ERROR,   /* cannot do what it was told */
@@ -23,14 +24,38 @@ enum log_level {
 void log_write(enum log_level level, const char *domain, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The highest level that is written; LOG_WARNING at start. Together with log_debug_domains() one of
- * two mutable globals. */
+/* The highest level that is written; LOG_WARNING at start. This, the domains and the sinks are the
+ * mutable globals. */
 void log_set_level(enum log_level level);
 
 /* Turn on debug lines of some domains: "symbolize,capture". The string is borrowed for ever. */
 void log_debug_domains(const char *domains);
 
 bool log_enabled(enum log_level level, const char *domain);
+
+/* A line as a sink gets it. */
+struct log_line {
+	enum log_level level;
+	uint64_t realtime_ns;
+	const char *domain;
+	const char *message; /* control characters are \xNN already */
+};
+
+/* Something that takes lines. write() may be called by several threads at once and logs nothing. */
+struct log_sink {
+	void (*write)(void *data, const struct log_line *line);
+	void *data;
+	bool all; /* every line, also those that log_set_level() leaves out */
+};
+
+enum { LOG_SINKS_MAX = 4 };
+
+/*
+ * While there are sinks, lines go to them and not to standard error. SINK is borrowed until it is
+ * removed. Both are called while no other thread logs. False: there are too many.
+ */
+bool log_add_sink(const struct log_sink *sink);
+void log_remove_sink(const struct log_sink *sink);
 
 #define log_error(...) log_write(LOG_ERROR, LOG_DOMAIN, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING, LOG_DOMAIN, __VA_ARGS__)

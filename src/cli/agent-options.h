@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/operations.h"
 #include "cli/option.h"
 #include "cli/options.h"
 #include "cli/sampling.h"
@@ -21,6 +22,7 @@ struct agent_args {
 	struct logging_args logging;
 	struct sampling_args sampling;
 	struct sending_args sending;
+	struct operations_args operations;
 	struct option_sources sources;
 	struct text_list operands;
 

@@ -15,6 +15,7 @@
 #include "cli/agent-met.h"
 #include "cli/agent-options.h"
 #include "cli/chosen.h"
+#include "cli/operations.h"
 #include "cli/sampling.h"
 #include "cli/token.h"
 
@@ -22,14 +23,15 @@
 #define FAREWELL_NS UINT64_C(10000000000)
 
 /* Sample until the session is over. *RET_STOP: the agent was told to stop. */
-static struct error *take_session(struct capture *capture, uint64_t duration_ns, int stop_fd,
-				  bool *ret_stop)
+static struct error *take_session(struct operations *operations, struct capture *capture,
+				  int stop_fd, bool *ret_stop)
 {
-	uint64_t end_ns = clock_monotonic_ns() + duration_ns;
+	uint64_t end_ns = clock_monotonic_ns() + operations->args->duration_ns;
 
 	*ret_stop = false;
 	for (uint64_t now_ns; !*ret_stop && (now_ns = clock_monotonic_ns()) < end_ns;) {
 		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
+		operations_beat(operations);
 		TRY(capture_wait(capture, left_ms < 1000 ? (unsigned)left_ms : 1000, stop_fd));
 		for (int number; (number = stop_signals_read(stop_fd));)
 			*ret_stop = *ret_stop || number != SIGCHLD;
@@ -111,14 +113,20 @@ static struct error *choose_pids(const struct agent_args *args, struct chosen *c
 	return NULL;
 }
 
-static struct error *take_sessions(const struct agent_args *args, struct capture *capture,
+static struct error *take_sessions(struct operations *operations, struct capture *capture,
 				   const struct outlet *outlet, int stop_fd)
 {
+	const struct agent_args *args = operations->args;
 	struct agent_met met = {0};
 	bool stop;
 
 	do {
-		TRY(take_session(capture, args->duration_ns, stop_fd, &stop));
+		operations_begin_session(operations);
+		TRY(take_session(operations, capture, stop_fd, &stop));
+		if (stop) {
+			operations_stop(operations);
+			stop_signals_let_go();
+		}
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
@@ -128,12 +136,14 @@ static struct error *take_sessions(const struct agent_args *args, struct capture
 		if (err)
 			log_error("%s", error_text(err));
 		error_free(err);
-	} while (args->continuous && !stop);
+		operations_end_session(operations);
+	} while (args->continuous && !stop && !operations_over(operations));
 	return NULL;
 }
 
-static struct error *profile_machine(const struct agent_args *args, const struct outlet *outlet)
+static struct error *profile_machine(struct operations *operations, const struct outlet *outlet)
 {
+	const struct agent_args *args = operations->args;
 	_cleanup_(chosen_deinit) struct chosen chosen = CHOSEN_INIT;
 	_cleanup_capture_ struct capture *capture = NULL;
 	_cleanup_close_ int stop_fd = -1;
@@ -160,7 +170,8 @@ static struct error *profile_machine(const struct agent_args *args, const struct
 	TRY(capture_open(&options, &capture));
 	sampling_tell(capture);
 	TRY(capture_start(capture));
-	return take_sessions(args, capture, outlet, stop_fd);
+	operations_ready(operations);
+	return take_sessions(operations, capture, outlet, stop_fd);
 }
 
 static struct error *open_delivery(const struct agent_args *args, const char *token,
@@ -203,8 +214,21 @@ static struct error *end_delivery(const struct agent_args *args, struct delivery
 	return NULL;
 }
 
-static struct error *run_with_outlets(const struct agent_args *args)
+/* The directory can be written to, and nothing half-written is in it. */
+static struct error *prepare_files(const struct session_files *files)
 {
+	size_t count = 0;
+
+	TRY(session_files_check(files));
+	TRY(session_files_clean(files, &count));
+	if (count)
+		log_info("removed what an agent that was killed had not finished files=%zu", count);
+	return NULL;
+}
+
+static struct error *run_with_outlets(struct operations *operations)
+{
+	const struct agent_args *args = operations->args;
 	struct outlet outlet = {
 		.files = {.directory = args->directory,
 			  .flamegraph = args->flamegraph,
@@ -216,17 +240,33 @@ static struct error *run_with_outlets(const struct agent_args *args)
 	if (args->token || args->sending.token_file)
 		TRY(token_read(args->token, args->sending.token_file, &token));
 	if (outlet.files.directory)
-		TRY(session_files_check(&outlet.files));
+		TRY(prepare_files(&outlet.files));
 	if (args->upload)
 		TRY(open_delivery(args, token, &delivery));
 	outlet.delivery = delivery;
-	struct error *err = profile_machine(args, &outlet), *unsent = NULL;
+	struct error *err = profile_machine(operations, &outlet), *unsent = NULL;
 	if (delivery)
 		unsent = end_delivery(args, delivery);
 	if (!err || !unsent)
 		return err ? err : unsent;
 	log_error("%s", error_text(unsent));
 	error_free(unsent); // the first failure goes on
+	return err;
+}
+
+/* Run as a service; what ends it is in the log, too. */
+static struct error *run_agent(const struct agent_args *args)
+{
+	_cleanup_(operations_end) struct operations operations = OPERATIONS_INIT;
+
+	TRY(operations_start(args, &operations));
+	agent_tell(args);
+	struct error *err = strcmp(args->mode, "none") ? run_with_outlets(&operations)
+						       : error_new("All profilers are disabled");
+	if (err)
+		log_error("%s", error_text(err));
+	else
+		log_info("cairn ends");
 	return err;
 }
 
@@ -239,12 +279,10 @@ static struct error *agent_run(const void *data, int *ret_status)
 		return NULL;
 	}
 	logging_apply(&args->logging);
+	if (!args->operands.count)
+		return run_agent(args);
 	agent_tell(args);
-	if (args->operands.count)
-		return NULL;
-	if (!strcmp(args->mode, "none"))
-		return error_new("All profilers are disabled");
-	return run_with_outlets(args);
+	return NULL;
 }
 
 static const struct command_example agent_examples[] = {

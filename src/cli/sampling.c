@@ -10,10 +10,11 @@
 #include <sys/signalfd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "capture/captures.h"
 
-enum { LARGE_BYTES = 128 * 1024 };
+enum { LARGE_BYTES = 128 * 1024, REPEATED_NS = 500000000 };
 
 static const char *const walkers[] = {"auto", "loop", "tail"};
 
@@ -161,4 +162,25 @@ int stop_signals_read(int fd)
 	struct signalfd_siginfo info;
 
 	return read(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+/* When signals end the process again. Written before the handler is there. */
+static uint64_t let_go_ns;
+
+static void on_repeated(int number)
+{
+	if (clock_monotonic_ns() < let_go_ns)
+		return;
+	signal(number, SIG_DFL);
+	raise(number); // takes effect when the handler returns
+}
+
+void stop_signals_let_go(void)
+{
+	const struct sigaction action = {.sa_handler = on_repeated, .sa_flags = SA_RESTART};
+
+	let_go_ns = clock_monotonic_ns() + REPEATED_NS;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	stop_signals_unblock();
 }

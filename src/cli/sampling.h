@@ -48,3 +48,9 @@ void stop_signals_unblock(void);
 
 /* Which signal came: its number, or 0 if none is waiting. */
 int stop_signals_read(int fd);
+
+/*
+ * After the first of them: one that comes within half a second of now is still ignored (whoever
+ * stops a program by its group or through a wrapper sends several), a later one ends the process.
+ */
+void stop_signals_let_go(void);

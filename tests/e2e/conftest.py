@@ -11,6 +11,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
 
+# Agents under test leave the machine's lock, log and process id alone, as does whoever tests beside us.
+os.environ.update({"GPROFILER_BESIDE_OTHERS": "1", "GPROFILER_LOG_FILE": "/dev/null", "GPROFILER_PID_FILE": "/dev/null"})
+
 
 def find_cairn():
     path = pathlib.Path(os.environ.get("CAIRN", ROOT / "build/cairn")).resolve()

@@ -220,13 +220,14 @@ def test_a_command_is_followed_through_fork_and_exec(cairn_for_all, as_nobody, f
 
 
 def test_an_agent_without_privileges_writes_sessions(cairn_for_all, as_nobody, folder, spinner):
-    run = subprocess.Popen([*as_nobody, str(cairn_for_all.path), "agent", "-o", str(folder), "-d", "1", "-f", "99", "-c",
-                            "--no-flamegraph"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen([*as_nobody, str(cairn_for_all.path), "agent", "--rootless", "-o", str(folder), "-d", "1", "-f", "99",
+                            "-c", "--no-flamegraph"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 60
     while len(list(folder.glob("profile_*.col"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.1)
     run.send_signal(signal.SIGTERM)
-    _, said = run.communicate(timeout=30)
+    said, _ = run.communicate(timeout=30)
     assert run.returncode == 0, said
     assert said.count("is used instead") == 1
     profiles = sorted(folder.glob("profile_*.col"))

@@ -113,13 +113,13 @@ class Agent:
     """The agent in the background."""
 
     def __init__(self, cairn, *words, **env):
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CAIRN", "GPROFILER"))}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("CAIRN")}
         self.process = subprocess.Popen([str(cairn.path), *map(str, words)], env={**clean, **env}, text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        said = self.process.communicate(timeout=60)[1]
+        said = self.process.communicate(timeout=60)[0]
         return self.process.returncode, said
 
 
@@ -130,7 +130,7 @@ def starts(sessions):
 def test_a_session_is_sent_as_gprofiler_does(cairn, studio, tmp_path):
     run = cairn.run(*agent_words(studio.url, tmp_path / "spool", "-v"))
     assert run.returncode == 0, run.stderr
-    assert TOKEN not in run.stderr
+    assert TOKEN not in run.stdout + run.stderr
     (health, upload) = studio.requests
     assert health[:2] == ("GET", "/api/v1/health_check")
     assert upload[:2] == ("POST", "/api/v2/profiles")
@@ -279,7 +279,7 @@ def test_a_session_that_is_too_large_for_the_server_is_given_up(cairn, studio, t
     studio.answers = [status(413)]
     run = cairn.run(*agent_words(studio.url, tmp_path / "spool"))
     assert run.returncode == 0
-    assert "a session is given up" in run.stderr and "413" in run.stderr
+    assert "a session is given up" in run.stdout and "413" in run.stdout
     assert not studio.sessions
 
 
