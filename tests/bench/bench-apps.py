@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -155,6 +156,7 @@ def main():
     args = parser.parse_args()
     if os.geteuid():
         sys.exit("bench-apps: needs root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing is left behind, and nothing frozen
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args, folder)
         bench.pyspy = python_apps.install(args.python, bench.apps)
