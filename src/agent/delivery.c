@@ -127,6 +127,14 @@ void delivery_free(struct delivery *delivery)
 	free(delivery);
 }
 
+struct error *delivery_memory(const struct delivery *delivery, char **ret)
+{
+	*ret = NULL;
+	if (!delivery->directory)
+		return NULL;
+	return str_format(ret, "%s/last-command", delivery->directory);
+}
+
 struct delivery_state delivery_state(struct delivery *delivery)
 {
 	return (struct delivery_state){

@@ -46,6 +46,10 @@ static inline void cleanup_delivery(struct delivery **delivery)
 }
 #define _cleanup_delivery_ _cleanup_(cleanup_delivery)
 
+/* A file beside the waiting sessions, for what must outlive the agent as they do: its path, or NULL
+ * where they are in memory. RET is the caller's. */
+struct error *delivery_memory(const struct delivery *delivery, char **ret);
+
 /* Add a note to PROFILE of what has not arrived since the last one. */
 struct error *delivery_note(struct delivery *delivery, struct profile *profile);
 

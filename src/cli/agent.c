@@ -4,17 +4,23 @@
 #define LOG_DOMAIN "agent"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/delivery.h"
+#include "agent/heartbeat.h"
+#include "agent/log-upload.h"
 #include "agent/session-files.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/agent-met.h"
 #include "cli/agent-options.h"
 #include "cli/chosen.h"
+#include "cli/follow.h"
 #include "cli/operations.h"
 #include "cli/sampling.h"
 #include "cli/token.h"
@@ -22,28 +28,46 @@
 /* After a signal: systemd and Kubernetes wait longer than this before they kill. */
 #define FAREWELL_NS UINT64_C(10000000000)
 
-/* Sample until the session is over. *RET_STOP: the agent was told to stop. */
-static struct error *take_session(struct operations *operations, struct capture *capture,
-				  int stop_fd, bool *ret_stop)
-{
-	uint64_t end_ns = clock_monotonic_ns() + operations->args->duration_ns;
-
-	*ret_stop = false;
-	for (uint64_t now_ns; !*ret_stop && (now_ns = clock_monotonic_ns()) < end_ns;) {
-		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
-		operations_beat(operations);
-		TRY(capture_wait(capture, left_ms < 1000 ? (unsigned)left_ms : 1000, stop_fd));
-		for (int number; (number = stop_signals_read(stop_fd));)
-			*ret_stop = *ret_stop || number != SIGCHLD;
-	}
-	return NULL;
-}
-
 /* Where sessions go. */
 struct outlet {
 	struct session_files files; /* without a directory: none are written */
 	struct delivery *delivery;  /* NULL: nothing is sent */
 };
+
+/* A run of the agent. */
+struct run {
+	struct operations *operations; /* its args change with the server's commands */
+	struct outlet outlet;
+	struct log_upload *logs;     /* NULL: the log is not sent */
+	struct heartbeat *heartbeat; /* NULL: nobody gives commands */
+	int stop_fd;
+	bool told; /* to end, by a signal */
+};
+
+static void read_signals(struct run *run)
+{
+	for (int number; (number = stop_signals_read(run->stop_fd));)
+		run->told = run->told || number != SIGCHLD;
+}
+
+/* Sample until the session is over. *RET_STOP: it is the last one of this profiling, because of a
+ * signal or of a command. */
+static struct error *take_session(struct run *run, struct capture *capture, bool *ret_stop)
+{
+	const struct agent_args *args = run->operations->args;
+	uint64_t end_ns = clock_monotonic_ns() + args->duration_ns;
+
+	*ret_stop = false;
+	for (uint64_t now_ns; !*ret_stop && (now_ns = clock_monotonic_ns()) < end_ns;) {
+		uint64_t left_ms = (end_ns - now_ns + 999999) / 1000000;
+		operations_beat(run->operations);
+		TRY(capture_wait(capture, left_ms < 1000 ? (unsigned)left_ms : 1000, run->stop_fd));
+		read_signals(run);
+		*ret_stop = run->told ||
+			    (run->heartbeat && heartbeat_waits(run->heartbeat, !args->continuous));
+	}
+	return NULL;
+}
 
 static void log_session(const struct capture *capture, const struct profile *profile,
 			const char *path)
@@ -113,24 +137,26 @@ static struct error *choose_pids(const struct agent_args *args, struct chosen *c
 	return NULL;
 }
 
-static struct error *take_sessions(struct operations *operations, struct capture *capture,
-				   const struct outlet *outlet, int stop_fd)
+static struct error *take_sessions(struct run *run, struct capture *capture)
 {
+	struct operations *operations = run->operations;
 	const struct agent_args *args = operations->args;
 	struct agent_met met = {0};
 	bool stop;
 
 	do {
 		operations_begin_session(operations);
-		TRY(take_session(operations, capture, stop_fd, &stop));
-		if (stop) {
+		if (run->logs)
+			log_upload_begin_session(run->logs, !args->continuous && !run->heartbeat);
+		TRY(take_session(run, capture, &stop));
+		if (run->told) {
 			operations_stop(operations);
 			stop_signals_let_go();
 		}
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(args, capture, outlet, &met, &err));
+		TRY(end_session(args, capture, &run->outlet, &met, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)
@@ -141,15 +167,13 @@ static struct error *take_sessions(struct operations *operations, struct capture
 	return NULL;
 }
 
-static struct error *profile_machine(struct operations *operations, const struct outlet *outlet)
+static struct error *profile_machine(struct run *run)
 {
-	const struct agent_args *args = operations->args;
+	const struct agent_args *args = run->operations->args;
 	_cleanup_(chosen_deinit) struct chosen chosen = CHOSEN_INIT;
 	_cleanup_capture_ struct capture *capture = NULL;
-	_cleanup_close_ int stop_fd = -1;
 
 	TRY(choose_pids(args, &chosen));
-	TRY(stop_signals_open(&stop_fd));
 	sampling_prepare_process();
 	// Source lines and inlined calls would take hundreds of megabytes where there is
 	// debug information; .col has no place for lines.
@@ -170,8 +194,67 @@ static struct error *profile_machine(struct operations *operations, const struct
 	TRY(capture_open(&options, &capture));
 	sampling_tell(capture);
 	TRY(capture_start(capture));
-	operations_ready(operations);
-	return take_sessions(operations, capture, outlet, stop_fd);
+	operations_ready(run->operations);
+	return take_sessions(run, capture);
+}
+
+/* What follow.h calls: profile as ARGS say. */
+static struct error *profile_for_server(void *data, const struct agent_args *args)
+{
+	struct run *run = data;
+	const struct agent_args *before = run->operations->args;
+
+	run->operations->args = args;
+	struct error *err = profile_machine(run);
+	run->operations->args = before;
+	return err;
+}
+
+/* What follow.h calls: signals and the life of the controller decide. */
+static bool goes_on(void *data, bool idle)
+{
+	struct run *run = data;
+	struct pollfd stop = {.fd = run->stop_fd, .events = POLLIN};
+
+	operations_beat(run->operations);
+	if (idle)
+		(void)poll(&stop, 1, 1000); // a signal, or nothing
+	read_signals(run);
+	return !run->told && !operations_over(run->operations);
+}
+
+static struct error *follow_commands(struct run *run, const char *token)
+{
+	const struct agent_args *args = run->operations->args;
+	_cleanup_heartbeat_ struct heartbeat *heartbeat = NULL;
+	_cleanup_free_ char *memory = NULL;
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		return error_errno("name of this machine");
+	TRY(delivery_memory(run->outlet.delivery, &memory));
+	const struct heartbeat_settings settings = {
+		.server = args->api_server,
+		.token = token,
+		.service = args->service,
+		.host = host,
+		.memory = memory,
+		.verify = args->verify,
+		.interval_ns = args->heartbeat_ns,
+	};
+	TRY(heartbeat_start(&settings, &heartbeat));
+	run->heartbeat = heartbeat;
+	const struct follow follow = {
+		.heartbeat = heartbeat,
+		.args = args,
+		.profile = profile_for_server,
+		.goes_on = goes_on,
+		.data = run,
+	};
+	operations_ready(run->operations);
+	follow_server(&follow);
+	run->heartbeat = NULL;
+	return NULL;
 }
 
 static struct error *open_delivery(const struct agent_args *args, const char *token,
@@ -226,31 +309,69 @@ static struct error *prepare_files(const struct session_files *files)
 	return NULL;
 }
 
-static struct error *run_with_outlets(struct operations *operations)
+static struct error *start_logs(const struct agent_args *args, const char *token, const char *host,
+				struct log_upload **ret)
 {
-	const struct agent_args *args = operations->args;
-	struct outlet outlet = {
-		.files = {.directory = args->directory,
-			  .flamegraph = args->flamegraph,
-			  .rotate = args->rotate},
+	const struct log_upload_settings settings = {
+		.server = args->api_server,
+		.token = token,
+		.service = args->service ? args->service : "databricks",
+		.host = host,
+		.verify = args->verify,
 	};
-	_cleanup_delivery_ struct delivery *delivery = NULL;
-	_cleanup_token_ char *token = NULL;
 
-	if (args->token || args->sending.token_file)
-		TRY(token_read(args->token, args->sending.token_file, &token));
-	if (outlet.files.directory)
-		TRY(prepare_files(&outlet.files));
+	return log_upload_start(&settings, ret);
+}
+
+static struct error *run_with_outlets(struct run *run, const char *token)
+{
+	const struct agent_args *args = run->operations->args;
+	_cleanup_delivery_ struct delivery *delivery = NULL;
+
+	if (args->directory)
+		TRY(prepare_files(&run->outlet.files));
 	if (args->upload)
 		TRY(open_delivery(args, token, &delivery));
-	outlet.delivery = delivery;
-	struct error *err = profile_machine(operations, &outlet), *unsent = NULL;
+	run->outlet.delivery = delivery;
+	struct error *err = args->heartbeat ? follow_commands(run, token) : profile_machine(run);
+	struct error *unsent = NULL;
 	if (delivery)
 		unsent = end_delivery(args, delivery);
 	if (!err || !unsent)
 		return err ? err : unsent;
 	log_error("%s", error_text(unsent));
 	error_free(unsent); // the first failure goes on
+	return err;
+}
+
+static struct error *run_with_log(struct operations *operations)
+{
+	const struct agent_args *args = operations->args;
+	struct run run = {
+		.operations = operations,
+		.outlet = {.files = {.directory = args->directory,
+				     .flamegraph = args->flamegraph,
+				     .rotate = args->rotate}},
+	};
+	_cleanup_log_upload_ struct log_upload *logs = NULL;
+	_cleanup_token_ char *token = NULL;
+	_cleanup_close_ int stop_fd = -1;
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (args->token || args->sending.token_file)
+		TRY(token_read(args->token, args->sending.token_file, &token));
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		return error_errno("name of this machine");
+	if (args->upload && args->send_logs)
+		TRY(start_logs(args, token, host, &logs));
+	TRY(stop_signals_open(&stop_fd));
+	run.logs = logs;
+	run.stop_fd = stop_fd;
+	struct error *err = run_with_outlets(&run, token);
+	if (err)
+		log_error("%s", error_text(err));
+	else
+		log_info("cairn ends");
 	return err;
 }
 
@@ -261,13 +382,10 @@ static struct error *run_agent(const struct agent_args *args)
 
 	TRY(operations_start(args, &operations));
 	agent_tell(args);
-	struct error *err = strcmp(args->mode, "none") ? run_with_outlets(&operations)
-						       : error_new("All profilers are disabled");
-	if (err)
-		log_error("%s", error_text(err));
-	else
-		log_info("cairn ends");
-	return err;
+	if (strcmp(args->mode, "none"))
+		return run_with_log(&operations);
+	log_error("All profilers are disabled");
+	return error_new("All profilers are disabled");
 }
 
 static struct error *agent_run(const void *data, int *ret_status)

@@ -28,6 +28,8 @@ class Recorder(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.requests = []  # (method, path, query, headers, body)
         self.sessions = {}  # Idempotency-Key: what was in it; in the order of arrival
+        self.told = []  # (path, headers, body) of logs, heartbeats and completions
+        self.command = {"command_id": None, "profiling_command": None}
         self.answers = []  # functions of a handler that stand in for the next answers
         self.lock = threading.Lock()
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05})
@@ -44,6 +46,19 @@ class Recorder(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         pass  # clients that are killed
+
+    def order(self, number, kind, **config):
+        with self.lock:
+            self.command = {"command_id": number, "profiling_command": {"command_type": kind, "combined_config": config}}
+
+    def completions(self):
+        return [body for path, _, body in self.told if path.endswith("command_completion")]
+
+    def wait_for(self, condition, seconds=30):
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert condition()
 
     def wait(self, count, seconds=30):
         end = time.monotonic() + seconds
@@ -73,6 +88,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(data) < length:
             return  # the client was killed; a server has not got such a session
         url = urllib.parse.urlsplit(self.path)
+        if url.path == "/api/v1/logs" or url.path.startswith("/api/metrics/"):
+            self.handle_agent(url.path, data)
+            return
         body = json.loads(gzip.decompress(data)) if self.headers.get("Content-Encoding") == "gzip" else data
         with self.server.lock:
             query = dict(urllib.parse.parse_qsl(url.query))
@@ -85,6 +103,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.take(body)
             self.answer(200, {"message": "ok", "gpid": 42})
+
+    def handle_agent(self, path, data):
+        """What the agent says of itself. The last command is repeated for ever, as the studio does."""
+        body = json.loads(gzip.decompress(data) if self.headers.get("Content-Encoding") == "gzip" else data)
+        answer = {"status": "ok", "success": True, "message": ""}
+        with self.server.lock:
+            self.server.told.append((path, dict(self.headers), body))
+            if path.endswith("heartbeat"):
+                answer.update(self.server.command)
+        self.answer(201 if path.endswith("logs") else 200, answer)
 
     def take(self, body):
         with self.server.lock:
@@ -105,8 +133,8 @@ def studio():
 
 
 def agent_words(url, spool, *more, duration=1):
-    return ["agent", "-u", "--token", TOKEN, "--service-name", "shop & co", "--server-host", url, "--spool-dir", spool,
-            "-d", duration, "--capture", "poll", "--pids", os.getpid(), *more]
+    return ["agent", "-u", "--token", TOKEN, "--service-name", "shop & co", "--server-host", url, "--api-server", url,
+            "--spool-dir", spool, "-d", duration, "--capture", "poll", "--pids", os.getpid(), *more]
 
 
 class Agent:
@@ -408,3 +436,75 @@ def test_upload_file_is_a_word_of_the_agent_too(cairn, studio, tmp_path):
                     "--service-name", "shop", "--token", TOKEN)
     assert run.returncode == 0, run.stderr
     assert len(studio.sessions) == 1
+
+
+def test_the_log_is_sent_with_the_session_it_belongs_to(cairn, studio, tmp_path):
+    run = cairn.run(*agent_words(studio.url, tmp_path / "spool"))
+    assert run.returncode == 0, run.stderr
+    batches = [(headers, body) for path, headers, body in studio.told if path == "/api/v1/logs"]
+    assert batches
+    headers, body = batches[-1]
+    assert headers["X-Token"] == TOKEN and headers["X-Application-Name"] == "gprofiler"
+    assert list(body) == ["batch_id", "metadata", "lost_logs_count", "logs"]
+    assert body["metadata"]["service_name"] == "shop & co"
+    assert [log["text"]["serial_no"] for log in body["logs"]] == list(range(1, len(body["logs"]) + 1))
+    assert any(log["text"]["extra"]["cycle_id"] == body["metadata"]["run_id"] for log in body["logs"])
+    assert TOKEN not in json.dumps(body)
+
+
+def test_no_log_is_sent_against_the_users_will(cairn, studio, tmp_path):
+    run = cairn.run(*agent_words(studio.url, tmp_path / "spool", "--dont-send-logs"))
+    assert run.returncode == 0, run.stderr
+    assert not studio.told
+
+
+def follower(cairn, studio, tmp_path, *more):
+    return Agent(cairn, *agent_words(studio.url, tmp_path / "spool", "--enable-heartbeat-server", "--heartbeat-interval", 1,
+                                     "--dont-send-logs", *more))
+
+
+def test_commands_of_the_server_are_done_once_and_reported_when_done(cairn, studio, tmp_path):
+    pids = [os.getpid()]
+    agent = follower(cairn, studio, tmp_path)
+    studio.wait_for(lambda: studio.told)
+    assert not studio.sessions
+    studio.order("once", "start", duration=2, pids=pids)
+    studio.wait_for(lambda: studio.told[-1][2].get("received_command_ids") == ["once"])
+    assert not studio.completions()
+    studio.wait_for(studio.completions)
+    assert studio.completions()[0]["status"] == "completed" and studio.completions()[0]["execution_time"] >= 2
+    assert len(studio.wait(1)) == 1
+
+    studio.order("standing", "start", duration=1, pids=pids, continuous=True)
+    assert len(studio.wait(3)) >= 3
+    studio.order("between", "start", duration=1, pids=pids)
+    studio.wait_for(lambda: len(studio.completions()) == 2)
+    assert studio.completions()[1]["command_id"] == "between"
+    count = len(studio.sessions)
+    assert len(studio.wait(count + 2)) >= count + 2  # it goes on
+    studio.order("wrong", "start", duration="long")
+    studio.wait_for(lambda: len(studio.completions()) == 3)
+    assert studio.completions()[2]["status"] == "failed"
+    studio.order("stop", "stop")
+    studio.wait_for(lambda: len(studio.completions()) == 5)
+    assert [(c["command_id"], c["status"]) for c in studio.completions()[3:]] == [
+        ("standing", "completed"), ("stop", "completed")]
+    code, said = agent.stop()
+    assert code == 0, said
+    assert TOKEN not in said
+    assert all(headers["Authorization"] == f"Bearer {TOKEN}" for _, headers, _ in studio.told)
+
+
+def test_a_new_agent_does_not_repeat_the_last_command(cairn, studio, tmp_path):
+    studio.order("long", "start", duration=60, pids=[os.getpid()])
+    agent = follower(cairn, studio, tmp_path)
+    studio.wait_for(lambda: studio.told and studio.told[-1][2].get("received_command_ids"))
+    agent.stop(signal.SIGKILL)
+    agent = follower(cairn, studio, tmp_path)
+    studio.wait_for(studio.completions)
+    assert studio.completions()[0]["status"] == "failed"
+    beats = len(studio.told)
+    studio.wait_for(lambda: len(studio.told) >= beats + 2)
+    code, said = agent.stop()
+    assert code == 0, said
+    assert not studio.sessions and len(studio.completions()) == 1
