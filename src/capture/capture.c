@@ -17,6 +17,8 @@
 #include "capture/naming.h"
 #include "capture/objects.h"
 #include "capture/pythons.h"
+#include "identity/containers.h"
+#include "identity/host.h"
 #include "proc/system.h"
 
 struct capture {
@@ -29,6 +31,7 @@ struct capture {
 	struct objects *objects;
 	struct pythons *pythons;
 	struct processes *processes;
+	struct containers *containers; /* NULL: nobody wants their names */
 	struct stacks *stacks;
 	struct counters counters;
 	uint64_t session_start_ns;
@@ -48,6 +51,16 @@ static void raise_descriptor_limit(void)
 	}
 }
 
+static struct error *open_containers(struct capture *capture)
+{
+	_cleanup_close_ int root_fd = -1;
+
+	TRY(host_open_root(&root_fd));
+	TRY(containers_new(root_fd, &capture->containers));
+	(void)take_fd(&root_fd);
+	return NULL;
+}
+
 static struct error *open_stacks(struct capture *capture)
 {
 	const struct capture_options *options = &capture->options;
@@ -62,6 +75,7 @@ static struct error *open_stacks(struct capture *capture)
 		.only_gil = options->only_gil,
 		.native = options->native,
 		.pythons = capture->pythons,
+		.containers = capture->containers,
 	};
 
 	return stacks_new(&stacks, &capture->stacks);
@@ -91,6 +105,8 @@ static struct error *open_parts(struct capture *capture, const struct source_tab
 		.mapping_room = tables->mappings,
 	};
 	TRY(processes_new(&processes, &capture->processes));
+	if (options->containers)
+		TRY(open_containers(capture));
 	TRY(open_stacks(capture));
 	struct source_parts parts = {
 		.options = options,
@@ -156,6 +172,7 @@ void capture_close(struct capture *capture)
 		return;
 	capture_stop(capture);
 	stacks_free(capture->stacks);
+	containers_free(capture->containers);
 	processes_free(capture->processes);
 	pythons_free(capture->pythons);
 	objects_free(capture->objects);
@@ -305,6 +322,7 @@ static struct error *fill_facts(struct capture *capture, const struct stack_tota
 	counter_add(&capture->counters, COUNTER_samples, totals->samples);
 	facts->rate_hz = capture->options.hz;
 	facts->period = capture->options.hz ? 0 : capture->options.period;
+	facts->containers_named = capture->containers;
 	facts->samples = totals->samples;
 	facts->lost = capture->counters.value[COUNTER_samples_lost];
 	facts->counters = capture->counters;

@@ -27,6 +27,7 @@ struct capture_options {
 	bool only_gil;        /* only threads that hold CPython's global interpreter lock */
 	bool wall;            /* all threads, also those that do not run */
 	bool python;          /* frames of Python; else the interpreter's own machine code */
+	bool containers;      /* the name of the container of each process */
 	bool python_versions; /* the package and its version with each Python frame */
 	unsigned depth;
 	bool lines; /* source lines and inlined calls */

@@ -247,6 +247,8 @@ static struct error *copy_processes(struct naming *naming)
 		struct process process = *profile_process_at(naming->numbers, i);
 		TRY(text_id(naming, profile_text(naming->numbers, process.name, NULL),
 			    &process.name));
+		TRY(text_id(naming, profile_text(naming->numbers, process.container, NULL),
+			    &process.container));
 		TRY(profile_process(naming->profile, &process, &index));
 	}
 	return NULL;

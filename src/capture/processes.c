@@ -27,11 +27,11 @@ enum {
 };
 
 struct process_state {
-	uint32_t pid;
-	struct map_set *maps;  /* owned reference */
-	uint64_t published_ns; /* as_of of the entry in the kernel; 0: none */
-	uint64_t entered_ns;   /* when it was put there */
-	bool dirty;            /* in the list of what to publish */
+	uint32_t pid, parent_pid; /* parent_pid 0: its fork was not seen */
+	struct map_set *maps;     /* owned reference */
+	uint64_t published_ns;    /* as_of of the entry in the kernel; 0: none */
+	uint64_t entered_ns;      /* when it was put there */
+	bool dirty;               /* in the list of what to publish */
 	bool leader_gone;
 	bool ended;            /* and still here for the samples that its last moments may bring */
 	uint64_t next_read_ns; /* back-off of /proc reads */
@@ -316,6 +316,7 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 		return NULL;
 	TRY(add_process(processes, event->pid, parent->maps, &child));
 	parent->maps->refs++;
+	child->parent_pid = event->parent_pid;
 	child->python = python_image_ref(parent->python);
 	child->python_object = parent->python_object;
 	// The BPF side copied the parent's entry, if it had one by then.
@@ -446,6 +447,13 @@ struct error *processes_refresh(struct processes *processes, struct process_stat
 	TRY(learn(processes, process->pid, &renewed));
 	*ret = true;
 	return NULL;
+}
+
+uint32_t processes_parent(const struct processes *processes, uint32_t pid)
+{
+	const struct process_state *process = find(processes, pid);
+
+	return process ? process->parent_pid : 0;
 }
 
 struct code process_code(const struct process_state *process, uint64_t pc)

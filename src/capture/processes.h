@@ -64,6 +64,9 @@ struct error *processes_refresh(struct processes *processes, struct process_stat
 struct error *processes_missed(struct processes *processes, struct process_state *process,
 			       uint64_t time_ns);
 
+/* Who forked PID, if that was seen and PID is known still; 0: not known. */
+uint32_t processes_parent(const struct processes *processes, uint32_t pid);
+
 /* What is at PC. */
 struct code process_code(const struct process_state *process, uint64_t pc);
 

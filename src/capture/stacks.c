@@ -11,20 +11,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "capture/owners.h"
 #include "capture/thread-labels.h"
 #include "runtimes/python/attach.h"
 #include "runtimes/python/neighbours.h"
 #include "runtimes/python/thread-names.h"
 
 enum {
-	// Processes that are told apart in one profile; more are added up by name, as pid 0.
-	PROCESSES_APART = 8192,
 	USER_WORDS = 2 * SAMPLE_USER_FRAMES,
 };
 
 struct stacks {
 	struct stacks_options options;
 	struct thread_labels *labels; /* owned; NULL: threads are not told apart */
+	struct owners *owners;        /* owned */
 	struct profile *profile;
 	struct stack_totals totals;
 	/* Frames of the present sample, leaf first, as abi/sample.h has them. */
@@ -41,7 +41,10 @@ struct error *stacks_new(const struct stacks_options *options, struct stacks **r
 	if (!stacks)
 		return error_oom();
 	stacks->options = *options;
+	struct owners_options owners = {options->walks.processes, options->containers};
 	struct error *err = profile_new(NULL, &stacks->profile);
+	if (!err)
+		err = owners_new(&owners, &stacks->owners);
 	if (!err && options->by_thread)
 		err = thread_labels_new(&stacks->labels);
 	if (err) {
@@ -58,6 +61,7 @@ void stacks_free(struct stacks *stacks)
 		return;
 	profile_free(stacks->profile);
 	thread_labels_free(stacks->labels);
+	owners_free(stacks->owners);
 	free(stacks);
 }
 
@@ -75,6 +79,7 @@ struct error *stacks_take(struct stacks *stacks, struct profile **ret,
 	*ret = stacks->profile;
 	*ret_totals = stacks->totals;
 	stacks->profile = next;
+	owners_clear(stacks->owners);
 	stacks->totals = (struct stack_totals){0};
 	return NULL;
 }
@@ -317,18 +322,6 @@ static struct error *push_kernel(struct builder *builder)
 	return NULL;
 }
 
-/* Whose sample it is. Beyond a maximum processes are not told apart any more, but none is lost. */
-static struct error *find_owner(struct stacks *stacks, const struct sample *sample, uint32_t *ret)
-{
-	struct process process = {.pid = sample->pid};
-	size_t length = strnlen(sample->comm, sizeof(sample->comm));
-
-	if (profile_processes(stacks->profile) >= PROCESSES_APART)
-		process.pid = 0;
-	TRY(profile_string(stacks->profile, sample->comm, length, &process.name));
-	return profile_process(stacks->profile, &process, ret);
-}
-
 /* How many words are of the stack that runs: a greenlet's ends where its library began it. */
 static size_t own_words(const struct builder *builder)
 {
@@ -379,7 +372,7 @@ static struct error *add_stack(struct stacks *stacks, const struct sample *sampl
 {
 	struct profile_sample to = {.value = 1};
 
-	TRY(find_owner(stacks, sample, &to.process));
+	TRY(owners_find(stacks->owners, stacks->profile, sample, &to.process));
 	struct builder builder = {
 		.stacks = stacks,
 		.sample = sample,
@@ -508,7 +501,8 @@ struct error *stacks_keep(struct stacks *stacks, const struct stacks_thread *thr
 	memcpy(sample.kernel, thread->kernel->pc, sample.head.kernel_frames * sizeof(uint64_t));
 	stacks->user_words = thread->stack.words;
 	memcpy(stacks->user, thread->stack.word, thread->stack.words * sizeof(uint64_t));
-	struct error *err = find_owner(stacks, &sample.head, &kept.sample.process);
+	struct error *err =
+		owners_find(stacks->owners, stacks->profile, &sample.head, &kept.sample.process);
 	builder.process_number = kept.sample.process;
 	if (!err)
 		err = build_stack(&builder, kept.end);

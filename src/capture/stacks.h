@@ -17,6 +17,7 @@
 #include "abi/threads.h"
 #include "base/error.h"
 #include "capture/host-walks.h"
+#include "identity/containers.h"
 #include "proc/registers.h"
 #include "profile/profile.h"
 
@@ -45,6 +46,7 @@ struct stacks_options {
 	bool kernel;             /* the kernel's frames of threads that do not run */
 	bool native;             /* an interpreter's own C frames beside those that it evaluates */
 	struct pythons *pythons; /* borrowed; NULL: no Python frames */
+	struct containers *containers; /* borrowed; NULL: nobody wants their names */
 };
 
 struct error *stacks_new(const struct stacks_options *options, struct stacks **ret);

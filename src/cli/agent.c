@@ -185,6 +185,7 @@ static struct error *profile_machine(struct run *run)
 		.user_stacks = true,
 		.python = !agent_mode_off(args->python_mode),
 		.python_versions = args->versions,
+		.containers = args->container_names,
 		.pids = chosen.pids,
 		.pid_count = chosen.count,
 	};

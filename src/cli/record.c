@@ -273,6 +273,7 @@ static struct error *record(const struct record_args *args, struct subject *subj
 		.wall = !strcmp(args->mode, "wall"),
 		.python = true,
 		.python_versions = args->versions,
+		.containers = true,
 		.pids = subject->chosen.pids,
 		.pid_count = subject->chosen.count,
 		.children = args->subprocesses || subject->child.pid,

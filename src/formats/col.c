@@ -17,20 +17,17 @@
 static struct error *emit_containers(struct emit *emit, const struct profile *profile)
 {
 	_cleanup_free_ bool *met = NULL;
-	bool any = false;
 
 	TRY(ARRAY_NEW(met, profile_strings(profile)));
 	for (uint32_t i = 0; i < profile_processes(profile); i++)
 		met[profile_process_at(profile, i)->container] = true;
 	emit_array(emit, "containers");
 	for (string_id id = 1; id < profile_strings(profile); id++) {
-		if (!met[id])
-			continue;
-		format_emit_known(emit, NULL, profile, id);
-		any = true;
+		if (met[id])
+			format_emit_known(emit, NULL, profile, id);
 	}
 	emit_array_end(emit);
-	emit_bool(emit, "container_names_enabled", any);
+	emit_bool(emit, "container_names_enabled", profile_facts_const(profile)->containers_named);
 	return NULL;
 }
 

@@ -72,6 +72,7 @@ static void add_facts(struct profile *profile)
 	facts->kernel = text(profile, "6.8.0-1020-aws");
 	facts->kernel_build = text(profile, "#22-Ubuntu SMP \xc3\xa9\xf0\x9f\x94\xa5");
 	facts->machine = text(profile, "x86_64");
+	facts->containers_named = true;
 	facts->samples = 123;
 	facts->lost = 4;
 	facts->cuts[facts->cut_count++] = (struct profile_cut){"no unwind rows", 2};

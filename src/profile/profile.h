@@ -68,7 +68,8 @@ struct session_facts {
 	string_id host;
 	string_id system, kernel, kernel_build, machine; /* uname's sysname, release, version,
 							    machine */
-	bool show_objects; /* texts name the object of a native frame, too */
+	bool containers_named; /* processes without a container's name are in none */
+	bool show_objects;     /* texts name the object of a native frame, too */
 	uint64_t samples, lost;
 	struct counters counters;
 	struct profile_cut cuts[32];
