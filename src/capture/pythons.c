@@ -20,9 +20,9 @@
 enum {
 	CODES_MAX = 1 << 20,
 	ATTEMPTS_MAX = 4,
-	/* Names of code objects that are kept; above that all are dropped, and read again when they
-	 * are met again. */
-	CODES_MAX_BYTES = 24 << 20,
+	/* What is kept of code objects, read or not; above that all are dropped, and read again
+	 * when they are met again. */
+	CODES_MAX_BYTES = 32 << 20,
 	KNOWN_MAX = 16,
 };
 
@@ -35,6 +35,7 @@ struct named_code {
 	struct python_code code;
 	char *function; /* with its module; owned */
 	char *package;  /* "PyYAML==6.0"; owned; NULL: none is known */
+	size_t bytes;   /* that are counted for it in pythons.code_bytes */
 };
 
 struct python_image {
@@ -107,15 +108,18 @@ static void named_code_deinit(struct named_code *code)
 	python_code_deinit(&code->code);
 	free(code->function);
 	free(code->package);
+	code->function = code->package = NULL;
 }
 
 static void drop_codes(struct pythons *pythons, struct python_image *image)
 {
 	for (size_t i = 0; i < image->code_count; i++) {
-		pythons->code_bytes -= image->code[i].code.block_size;
+		pythons->code_bytes -= image->code[i].bytes;
 		named_code_deinit(&image->code[i]);
 	}
-	image->code_count = 0;
+	free(image->code);
+	image->code = NULL;
+	image->code_count = image->code_room = 0;
 	hash_index_deinit(&image->by_addr);
 	image->by_addr = (struct hash_index)HASH_INDEX_INIT;
 }
@@ -146,7 +150,6 @@ void python_image_unref(struct pythons *pythons, struct python_image *image)
 	objects_unref(pythons->options.objects, image->object);
 	drop_codes(pythons, image);
 	python_modules_free(image->modules);
-	free(image->code);
 	free(image);
 }
 
@@ -361,6 +364,17 @@ static struct error *name_code(struct python_image *image, uint32_t pid,
 			      : NULL;
 }
 
+/* Count what CODE takes by now. One that could not be read takes its place in the table. */
+static void count_bytes(struct pythons *pythons, struct named_code *code)
+{
+	size_t bytes = sizeof(*code) + code->code.block_size;
+
+	bytes += code->function ? strlen(code->function) : 0;
+	bytes += code->package ? strlen(code->package) : 0;
+	pythons->code_bytes += bytes - code->bytes;
+	code->bytes = bytes;
+}
+
 /* Read the code object of WORD from its process. RET->known says whether that could be done. */
 static struct error *read_code(struct python_image *image, const struct python_word *word,
 			       struct named_code *ret)
@@ -384,8 +398,11 @@ static struct error *read_code(struct python_image *image, const struct python_w
 		ret->code = (struct python_code)PYTHON_CODE_INIT;
 		return NULL;
 	}
-	ret->known = true;
-	return name_code(image, word->pid, &memory, ret);
+	struct error *err = name_code(image, word->pid, &memory, ret);
+	if (err)
+		named_code_deinit(ret);
+	ret->known = !err;
+	return err;
 }
 
 static struct error *add_code(struct pythons *pythons, struct python_image *image,
@@ -412,7 +429,7 @@ static struct error *add_code(struct pythons *pythons, struct python_image *imag
 	if (python_modules_cut(image->modules) && !image->cut)
 		counter_add(pythons->options.counters, COUNTER_python_packages_cut, 1);
 	image->cut = python_modules_cut(image->modules);
-	pythons->code_bytes += code.code.block_size;
+	count_bytes(pythons, &code);
 	image->code[image->code_count] = code;
 	*ret = &image->code[image->code_count++];
 	return NULL;
@@ -432,9 +449,11 @@ static struct error *find_code(struct pythons *pythons, struct python_image *ima
 		return add_code(pythons, image, word, ret);
 	*ret = &image->code[item];
 	// It may have been paged out; the attempt brings it back.
-	if (!(*ret)->known && (*ret)->attempts < ATTEMPTS_MAX)
-		TRY(read_code(image, word, *ret));
-	return NULL;
+	if ((*ret)->known || (*ret)->attempts >= ATTEMPTS_MAX)
+		return NULL;
+	struct error *err = read_code(image, word, *ret);
+	count_bytes(pythons, *ret);
+	return err;
 }
 
 /* The same of frames that the host's walk may meet. */
