@@ -22,8 +22,8 @@ enum {
 	PROCESSES_MAX = 1 << 20,
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_STEPS = 9, /* doubling: at most 25.6 s */
-	PYTHON_ATTEMPTS = 12,
-	PYTHON_RETRY_MS = 10, /* doubling */
+	PYTHON_RETRY_MS = 10,
+	PYTHON_RETRY_STEPS = 12, /* doubling: at most 41 s */
 };
 
 struct process_state {
@@ -40,6 +40,7 @@ struct process_state {
 		*python;        /* owned reference; NULL: does not run CPython, as far as known */
 	uint32_t python_object; /* in which its interpreter was looked for last */
 	unsigned python_attempts;
+	uint64_t python_retry_ns; /* when it is looked at again, at the latest; 0: it was ready */
 };
 
 /* An interpreter that was not ready to be looked at. */
@@ -320,7 +321,8 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 	child->python = python_image_ref(parent->python);
 	child->python_object = parent->python_object;
 	// The BPF side copied the parent's entry, if it had one by then.
-	if (parent->published_ns && parent->entered_ns < event->time_ns && !parent->dirty) {
+	if (parent->published_ns && parent->entered_ns < event->time_ns && !parent->dirty &&
+	    !parent->python_retry_ns) {
 		child->published_ns = parent->published_ns;
 		child->entered_ns = event->time_ns;
 	} else {
@@ -353,6 +355,7 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	process->python = NULL;
 	process->python_object = OBJECT_NONE;
 	process->python_attempts = 0;
+	process->python_retry_ns = 0;
 	processes->republish[processes->republish_count++] = event->pid;
 	return set_maps(processes, process, maps);
 }
@@ -484,17 +487,24 @@ struct python_image *process_python(const struct process_state *process)
 
 /* --- interpreters */
 
+/*
+ * Look at PROCESS again later, and as long as it lives: a program that embeds CPython may start it
+ * when it first needs it. What the process maps meanwhile brings a look of its own.
+ */
 static struct error *retry_python(struct processes *processes, struct process_state *process)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	uint64_t pause_ns = PYTHON_RETRY_MS * 1000000ull << process->python_attempts;
 
-	if (++process->python_attempts > PYTHON_ATTEMPTS)
+	process->python_object = OBJECT_NONE;
+	if (process->python_retry_ns > now_ns)
 		return NULL;
 	TRY(ARRAY_RESERVE(processes->retry, processes->retry_room, processes->retry_count, 1,
 			  PROCESSES_MAX, "interpreters to look at again"));
+	process->python_attempts += process->python_attempts < PYTHON_RETRY_STEPS;
+	process->python_retry_ns = now_ns + pause_ns;
 	processes->retry[processes->retry_count++] =
-		(struct python_retry){process->pid, clock_monotonic_ns() + pause_ns};
-	process->python_object = OBJECT_NONE;
+		(struct python_retry){process->pid, process->python_retry_ns};
 	return NULL;
 }
 
@@ -518,6 +528,7 @@ static struct error *find_python(struct processes *processes, struct process_sta
 			kernel_await_program(processes->sets.kernel, process->pid);
 		if (outcome == PYTHONS_not_yet)
 			return retry_python(processes, process);
+		process->python_retry_ns = 0;
 	}
 	return NULL;
 }
