@@ -16,6 +16,7 @@ enum {
 	THREADS_MAX = 1 << 20,
 	WINDOW_BYTES = 64 << 10, /* of a stack, copied before it is walked */
 	WORDS_MAX_BYTES = 64 << 20,
+	STACK_MAX_BYTES = (2 * SAMPLE_USER_FRAMES + 1) * sizeof(uint64_t),
 };
 
 /* A thread and what its stack was. */
@@ -201,13 +202,18 @@ static struct sample head_of(const struct wall *wall, const struct thread_record
 	return head;
 }
 
-/* Walk the thread of RECORD, and keep what was found until it is known not to have moved. */
+/*
+ * Walk the thread of RECORD, and keep what was found until it is known not to have moved. With too
+ * many threads in one look the rest has no stack in it, and is walked in the next.
+ */
 static struct error *walk_thread(struct wall *wall, const struct thread_record *record)
 {
 	struct walked walked = {.record = record};
 	struct thread_registers registers;
 
-	if (!thread_record_registers(record, &registers))
+	if (wall->walked_count == THREADS_ASKED_MAX ||
+	    wall->words.used_bytes > WORDS_MAX_BYTES - STACK_MAX_BYTES ||
+	    !thread_record_registers(record, &registers))
 		return NULL;
 	TRY(open_memory(wall, record->pid));
 	if (!wall->memory)
