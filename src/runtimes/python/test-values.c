@@ -156,6 +156,17 @@ static void check_frame(struct telling *telling, struct counts *counts)
 	free(found);
 }
 
+static void check_names_end(struct telling *telling, uint64_t modules)
+{
+	struct python_thread_names spent = {.reads = PYTHON_THREAD_NAMES_READS};
+	enum python_thread_names_outcome outcome;
+
+	ASSERT_OK(python_thread_names_read(&telling->memory, &telling->at, modules, &outcome,
+					   &spent));
+	ASSERT_EQ(outcome, PYTHON_THREAD_NAMES_unreadable);
+	ASSERT_EQ(spent.count, 0);
+}
+
 static void check_names(struct telling *telling, struct counts *counts)
 {
 	_cleanup_(python_thread_names_deinit) struct python_thread_names names = {0};
@@ -169,6 +180,7 @@ static void check_names(struct telling *telling, struct counts *counts)
 	long reads = telling->failing.reads;
 	ASSERT_EQ(outcome, PYTHON_THREAD_NAMES_read);
 	ASSERT_EQ(names.count, count);
+	check_names_end(telling, modules);
 	for (uint64_t i = 0; i < count; i++) {
 		char name[ROW_TEXT_MAX];
 		row = telling_row(telling);

@@ -14,9 +14,6 @@
 #include "runtimes/python/numbers.h"
 #include "runtimes/python/text.h"
 
-/* Enough for PYTHON_THREAD_NAMES_MAX threads in a program of ten thousand modules. */
-enum { READS_MAX = 4 << 20 };
-
 void python_thread_names_deinit(struct python_thread_names *names)
 {
 	if (!names)
@@ -99,17 +96,18 @@ struct error *python_thread_names_read(const struct memory *memory, const struct
 	struct python_type type;
 	uint64_t active;
 
-	python_heap_init(&heap, memory, at, READS_MAX);
+	python_heap_init(&heap, memory, at, PYTHON_THREAD_NAMES_READS - ret->reads);
 	enum python_find found =
 		python_module_find(&heap, modules, "threading", "_active", &active);
 	*ret_outcome = outcome_of(found);
-	if (found != PYTHON_FIND_found)
-		return NULL;
-	if (!python_heap_type(&heap, active, &type) || type.kind != PYTHON_KIND_dict) {
+	struct error *err = NULL;
+	if (found == PYTHON_FIND_found) {
+		bool dict = python_heap_type(&heap, active, &type) && type.kind == PYTHON_KIND_dict;
 		*ret_outcome = PYTHON_THREAD_NAMES_unreadable;
-		return NULL;
+		err = dict ? read_active(&heap, active, ret_outcome, ret) : NULL;
 	}
-	return read_active(&heap, active, ret_outcome, ret);
+	ret->reads = PYTHON_THREAD_NAMES_READS - heap.reads_left;
+	return err;
 }
 
 const char *python_thread_name_find(const struct python_thread_names *names, uint64_t id)

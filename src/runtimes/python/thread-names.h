@@ -14,6 +14,9 @@
 enum {
 	PYTHON_THREAD_NAME_MAX = 128,
 	PYTHON_THREAD_NAMES_MAX = 65536,
+	/* Enough for that many in a program of ten thousand modules. A process that shows thousands
+	 * of interpreters gets no more. */
+	PYTHON_THREAD_NAMES_READS = 4 << 20,
 };
 
 struct python_thread_name {
@@ -25,12 +28,13 @@ enum python_thread_names_outcome {
 	PYTHON_THREAD_NAMES_read,
 	PYTHON_THREAD_NAMES_none,       /* the program never imported threading */
 	PYTHON_THREAD_NAMES_changed,    /* a dict changed meanwhile: what there is, is right */
-	PYTHON_THREAD_NAMES_unreadable, /* the same */
+	PYTHON_THREAD_NAMES_unreadable, /* the same; or it took too many reads */
 };
 
 struct python_thread_names {
 	struct python_thread_name *names; /* owned */
 	size_t count, room;
+	uint32_t reads; /* that they took so far; up to PYTHON_THREAD_NAMES_READS */
 };
 
 void python_thread_names_deinit(struct python_thread_names *names);
