@@ -203,6 +203,7 @@ static struct error *look_at(struct post_mortem *look, const struct core_thread 
 	TRY(target_walk_whole(target, &registers, &stack));
 	TRY(check_stack(look, from, &stack));
 	TRY(target_read_variables(target, options->locals, &stack));
+	TRY(dump_note_variables(look->dump, from->tid, &stack));
 	to->end = stack.end;
 	return target_name(target, &stack, options->native, &to->frames);
 }

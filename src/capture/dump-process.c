@@ -414,6 +414,7 @@ static struct error *look_at(struct look *look, struct dump_thread *to)
 	to->end = seat.stack.end;
 	if (!seat.stack.words)
 		return NULL;
+	TRY(dump_note_variables(look->dump, to->tid, &seat.stack));
 	TRY(target_name(look->target, &seat.stack, look->options->native, &to->frames));
 	if (to->state == DUMP_waiting && is_in_take_gil(&to->frames))
 		to->state = DUMP_gil_waiter;

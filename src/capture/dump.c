@@ -88,6 +88,15 @@ struct error *dump_note(struct dump *dump, const char *format, ...)
 	return NULL;
 }
 
+struct error *dump_note_variables(struct dump *dump, pid_t tid, const struct target_stack *stack)
+{
+	if (stack->variables < TARGET_VARIABLES_MAX)
+		return NULL;
+	return dump_note(dump,
+			 "of thread %d the first %d variables are shown, and none further out", tid,
+			 TARGET_VARIABLES_MAX);
+}
+
 struct error *dump_describe_python(struct dump *dump)
 {
 	const char *refused = target_python_refused(dump->target);

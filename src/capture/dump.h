@@ -99,6 +99,9 @@ struct error *dump_add_thread(struct dump *dump, const struct dump_thread *threa
 struct error *dump_note(struct dump *dump, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* A note if STACK, of thread TID, has more variables than are shown. */
+struct error *dump_note_variables(struct dump *dump, pid_t tid, const struct target_stack *stack);
+
 /* TEXT for as long as the dump lives. */
 struct error *dump_text(struct dump *dump, const char *text, const char **ret);
 

@@ -25,7 +25,6 @@ enum {
 	RUNTIME_BYTES = 0x290,
 	VALUE_BYTES = 512,
 	VALUE_MORE_BYTES = 4096,
-	LOCALS_MAX = 1 << 16, /* in one stack */
 };
 
 struct code_entry {
@@ -349,9 +348,11 @@ static bool add_local(void *context, const struct python_local *local)
 		.local = {.argument = local->kind == PYTHON_LOCAL_argument},
 	};
 
+	if (stack->variables == TARGET_VARIABLES_MAX)
+		return false;
 	python_value_print(&to->values, local->value, to->text, to->size);
 	to->err = ARRAY_RESERVE(stack->variable, stack->variable_room, stack->variables, 1,
-				LOCALS_MAX, "variables in one stack");
+				TARGET_VARIABLES_MAX, "variables in one stack");
 	if (!to->err)
 		to->err = target_text(to->target, local->name, &variable.local.name);
 	if (!to->err)
@@ -383,7 +384,8 @@ struct error *target_read_variables(struct target *target, unsigned level,
 	if (!text)
 		return error_oom();
 	to.text = text;
-	for (size_t i = 0; i < stack->words && !to.err; i += target_frame_words(stack->word[i])) {
+	for (size_t i = 0; i < stack->words && !to.err && stack->variables < TARGET_VARIABLES_MAX;
+	     i += target_frame_words(stack->word[i])) {
 		struct python_frame frame = {
 			.addr = stack->place[i],
 			.code = stack->word[i] & ((1ull << SAMPLE_RUNTIME_SHIFT) - 1),

@@ -22,8 +22,8 @@
 #include "runtimes/python/version.h"
 #include "unwind/env-host.h"
 
-/* Frames of one stack. */
-enum { TARGET_DEPTH = 16384 };
+/* Of one stack. */
+enum { TARGET_DEPTH = 16384, TARGET_VARIABLES_MAX = 1 << 16 };
 
 struct target_options {
 	struct map_owner owner;      /* pid 0: not a live process; its mappings do not change */
@@ -97,7 +97,7 @@ struct error *target_walk_whole(struct target *target, const struct thread_regis
 /*
  * Read the variables of the interpreted frames of STACK, whose thread still stands where it was
  * walked. LEVEL 1: arguments and locals in short; 2: more of each; 3: functions, classes and
- * modules too. 0: none.
+ * modules too. 0: none. Beyond TARGET_VARIABLES_MAX frames further out have none.
  */
 struct error *target_read_variables(struct target *target, unsigned level,
 				    struct target_stack *stack);
