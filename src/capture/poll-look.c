@@ -160,6 +160,9 @@ static struct error *visit_thread(struct visit *visit, struct poll_process *proc
 		TRY(stacks_prepare(look->options.stacks, process->pid, &visit->stack, &again));
 		again |= result.cut_short;
 	}
+	// It ran on in the middle of the last walk as well: frames further out may be wrong.
+	if (result.cut_short)
+		visit->stack.end = END_moved;
 	return NULL;
 }
 
