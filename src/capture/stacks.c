@@ -246,7 +246,7 @@ static struct error *push_python(struct builder *builder, const uint64_t *words)
  * Which of the machine frames stand beside Python frames that say the same? RET_KEEP is by frame,
  * leaf first.
  */
-static struct error *choose_frames(struct builder *builder, size_t count)
+static void choose_frames(struct builder *builder, size_t count)
 {
 	struct stacks *stacks = builder->stacks;
 	uint32_t interpreter = python_image_object(builder->python);
@@ -267,7 +267,6 @@ static struct error *choose_frames(struct builder *builder, size_t count)
 			python_starts_in(objects_path(stacks->options.walks.objects, code.object));
 	}
 	python_hide_interpreter(stacks->neighbour, count);
-	return NULL;
 }
 
 static struct error *push_user(struct builder *builder)
@@ -277,7 +276,7 @@ static struct error *push_user(struct builder *builder)
 	bool all = !builder->python || !builder->process || stacks->options.native;
 
 	if (!all)
-		TRY(choose_frames(builder, count));
+		choose_frames(builder, count);
 	for (size_t i = count; i-- > 0;) {
 		const uint64_t *words = &stacks->user[stacks->begin[i]];
 		if (frame_words(*words) == 2 && builder->python)
