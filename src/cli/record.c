@@ -308,8 +308,8 @@ static struct error *record_check(void *data)
 
 	if (args->user_only && args->kernel_only)
 		return error_new("-U and -K exclude each other");
-	if (args->kernel_only && !strcmp(args->mode, "gil"))
-		return error_new("-m gil needs user stacks, which -K leaves out");
+	if (args->kernel_only && strcmp(args->mode, "cpu") != 0)
+		return error_new("-m %s needs user stacks, which -K leaves out", args->mode);
 	if (!strcmp(args->mode, "wall") &&
 	    (args->period || args->cgroups.count || args->cpus.count))
 		return error_new("-m wall looks at threads by the clock: -c, -G and --cpus do not "
