@@ -116,6 +116,7 @@ static struct error *end_session(const struct agent_args *args, struct capture *
 
 	TRY(capture_end_session(capture, &profile));
 	profile_facts(profile)->show_objects = args->insert_dso;
+	profile_facts(profile)->no_containers = args->api_version != NULL; // v1
 	agent_tell_met(args, profile, met);
 	*ret_write = write_session(outlet, profile, &path);
 	if (!*ret_write)
@@ -267,6 +268,7 @@ static struct error *open_delivery(const struct agent_args *args, const char *to
 				.server = args->server,
 				.service = args->service ? args->service : "databricks",
 				.token = token,
+				.v1 = args->api_version != NULL,
 				.verify = args->verify,
 				.show_curl = args->curlify,
 				.timeout_ns = args->upload_timeout_ns,
@@ -363,7 +365,7 @@ static struct error *run_with_log(struct operations *operations)
 		TRY(token_read(args->token, args->sending.token_file, &token));
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		return error_errno("name of this machine");
-	if (args->upload && args->send_logs)
+	if (args->upload && args->send_logs && !args->api_version)
 		TRY(start_logs(args, token, host, &logs));
 	TRY(stop_signals_open(&stop_fd));
 	run.logs = logs;

@@ -94,7 +94,7 @@ static struct error *emit_header(struct emit *emit, const struct profile *profil
 struct error *col_write(const struct profile *profile, FILE *stream)
 {
 	const struct text_form form = {
-		.containers = true,
+		.containers = !profile_facts_const(profile)->no_containers,
 		.packages = true,
 		.objects = profile_facts_const(profile)->show_objects,
 		.before = "\n",

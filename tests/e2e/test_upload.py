@@ -508,3 +508,19 @@ def test_a_new_agent_does_not_repeat_the_last_command(cairn, studio, tmp_path):
     code, said = agent.stop()
     assert code == 0, said
     assert not studio.sessions and len(studio.completions()) == 1
+
+
+def test_the_older_form_has_no_container_and_no_log(cairn, studio, tmp_path):
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    words = agent_words(studio.url, tmp_path / "spool", "--profile-api-version", "v1")
+    words[words.index("--pids") + 1] = busy.pid
+    try:
+        run = cairn.run(*words)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert run.returncode == 0, run.stderr
+    assert studio.requests[-1][1] == "/api/v1/profiles"
+    stacks = studio.requests[-1][4]["profile"].split("\n")[1:]
+    assert stacks and all(line.startswith("sh;") for line in stacks)
+    assert not studio.told
