@@ -86,7 +86,7 @@ TEST(calls_become_sentences)
 	thread.state = 'D';
 	check_says(&thread, "restart_syscall (hrtimer_nanosleep), uninterruptible");
 	thread.call.kind = THREAD_CALL_outside;
-	check_says(&thread, "in the kernel, not in a system call (hrtimer_nanosleep), "
+	check_says(&thread, "the kernel, not in a system call (hrtimer_nanosleep), "
 			    "uninterruptible");
 	thread.call.kind = THREAD_CALL_unknown;
 	check_says(&thread, "waiting (hrtimer_nanosleep), uninterruptible");

@@ -175,7 +175,7 @@ struct error *thread_waiting_text(const struct thread *thread, char **ret)
 		describe_arguments(thread, row, detail);
 		return str_format(ret, "%s%s%s", row->name, detail, firmly);
 	case THREAD_CALL_outside:
-		return str_format(ret, "in the kernel, not in a system call%s%s", wchan, firmly);
+		return str_format(ret, "the kernel, not in a system call%s%s", wchan, firmly);
 	case THREAD_CALL_unknown:
 	case THREAD_CALL_running:
 		break;
