@@ -22,7 +22,8 @@
 #include "proc/system.h"
 
 struct capture {
-	struct capture_options options; /* pointers in it are not used after capture_open() */
+	struct capture_options
+		options; /* its pointers but for applications are not used after capture_open() */
 	const struct capture_row *row;
 	void *source;  /* owned */
 	char *instead; /* owned */
@@ -101,6 +102,7 @@ static struct error *open_parts(struct capture *capture, const struct source_tab
 		.kernel = tables->kernel,
 		.objects = capture->objects,
 		.pythons = capture->pythons,
+		.applications = options->applications,
 		.counters = &capture->counters,
 		.mapping_room = tables->mappings,
 	};

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "capture/kernel.h"
+#include "identity/application.h"
 #include "profile/profile.h"
 
 /* The best way to take samples that works here. */
@@ -22,12 +23,14 @@ struct capture_options {
 	unsigned hz;         /* 1 to 10,000; 0: use period */
 	uint64_t period;
 	bool kernel_stacks, user_stacks;
-	bool by_thread;       /* a frame at the root says which thread it is */
-	bool native;          /* an interpreter's own C frames beside those that it evaluates */
-	bool only_gil;        /* only threads that hold CPython's global interpreter lock */
-	bool wall;            /* all threads, also those that do not run */
-	bool python;          /* frames of Python; else the interpreter's own machine code */
-	bool containers;      /* the name of the container of each process */
+	bool by_thread;  /* a frame at the root says which thread it is */
+	bool native;     /* an interpreter's own C frames beside those that it evaluates */
+	bool only_gil;   /* only threads that hold CPython's global interpreter lock */
+	bool wall;       /* all threads, also those that do not run */
+	bool python;     /* frames of Python; else the interpreter's own machine code */
+	bool containers; /* the name of the container of each process */
+	/* How what each process runs is told; NULL: not at all. Borrowed until the end. */
+	const struct application_options *applications;
 	bool python_versions; /* the package and its version with each Python frame */
 	unsigned depth;
 	bool lines; /* source lines and inlined calls */

@@ -249,6 +249,8 @@ static struct error *copy_processes(struct naming *naming)
 			    &process.name));
 		TRY(text_id(naming, profile_text(naming->numbers, process.container, NULL),
 			    &process.container));
+		TRY(text_id(naming, profile_text(naming->numbers, process.application, NULL),
+			    &process.application));
 		TRY(profile_process(naming->profile, &process, &index));
 	}
 	return NULL;

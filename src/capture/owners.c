@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a profile by pid and name, so that each is looked at once in a session. */
+/* The processes of a profile by pid, name and application: each is looked at once in a session. */
 #define LOG_DOMAIN "owners"
 #include "capture/owners.h"
 
@@ -20,7 +20,7 @@ enum {
 
 struct owner {
 	uint32_t pid;
-	string_id name;
+	string_id name, application;
 	uint32_t index; /* in the profile */
 };
 
@@ -60,14 +60,16 @@ void owners_free(struct owners *owners)
 struct owner_key {
 	const struct owner *owner;
 	uint32_t pid;
-	string_id name;
+	string_id name, application;
 };
 
 static bool same_owner(const void *context, uint32_t item)
 {
 	const struct owner_key *key = context;
+	const struct owner *owner = &key->owner[item];
 
-	return key->owner[item].pid == key->pid && key->owner[item].name == key->name;
+	return owner->pid == key->pid && owner->name == key->name &&
+	       owner->application == key->application;
 }
 
 static struct error *look(struct owners *owners, uint32_t pid, char ret[CONTAINER_NAME_MAX])
@@ -100,12 +102,13 @@ static struct error *find_container(struct owners *owners, struct profile *profi
 }
 
 static struct error *add_owner(struct owners *owners, struct profile *profile,
-			       const struct sample *sample, string_id name, uint32_t *ret)
+			       const struct owner_key *key, uint32_t *ret)
 {
-	struct process process = {.pid = sample->pid, .name = name};
+	struct process process = {
+		.pid = key->pid, .name = key->name, .application = key->application};
 
 	if (owners->count < LOOKS_MAX)
-		TRY(find_container(owners, profile, sample->pid, &process.container));
+		TRY(find_container(owners, profile, key->pid, &process.container));
 	if (profile_processes(profile) >= PROCESSES_APART)
 		process.pid = 0;
 	return profile_process(profile, &process, ret);
@@ -117,16 +120,20 @@ struct error *owners_find(struct owners *owners, struct profile *profile,
 	struct owner_key key = {.owner = owners->owner, .pid = sample->pid};
 	size_t length = strnlen(sample->comm, sizeof(sample->comm));
 	struct owner owner;
+	const char *text;
 	uint32_t item;
 
 	TRY(profile_string(profile, sample->comm, length, &key.name));
+	TRY(processes_application(owners->options.processes, sample->pid, &text));
+	TRY(profile_string(profile, text, strlen(text), &key.application));
 	uint64_t hash = hash_u64((uint64_t)key.name << 32 | sample->pid);
+	hash = hash_u64(hash ^ key.application);
 	if (hash_find(&owners->by_key, hash, same_owner, &key, &item)) {
 		*ret = owners->owner[item].index;
 		return NULL;
 	}
-	owner = (struct owner){.pid = sample->pid, .name = key.name};
-	TRY(add_owner(owners, profile, sample, key.name, &owner.index));
+	owner = (struct owner){key.pid, key.name, key.application, 0};
+	TRY(add_owner(owners, profile, &key, &owner.index));
 	*ret = owner.index;
 	if (owners->count == LOOKS_MAX)
 		return NULL;

@@ -17,7 +17,7 @@ struct owners;
 
 /* All borrowed. */
 struct owners_options {
-	const struct processes *processes;
+	struct processes *processes;
 	struct containers *containers; /* NULL: nobody wants their names */
 };
 
@@ -26,8 +26,8 @@ void owners_free(struct owners *owners);
 
 /*
  * The process of PROFILE that SAMPLE is of. Beyond a maximum processes are not told apart any more
- * but by name and container, as pid 0; none is lost. A process that has changed its name is another
- * one.
+ * but by name, container and application, as pid 0; none is lost. A process that has changed its
+ * name or runs another application is another one.
  */
 struct error *owners_find(struct owners *owners, struct profile *profile,
 			  const struct sample *sample, uint32_t *ret);

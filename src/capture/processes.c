@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 
@@ -24,6 +25,8 @@ enum {
 	BACKOFF_STEPS = 9, /* doubling: at most 25.6 s */
 	PYTHON_RETRY_MS = 10,
 	PYTHON_RETRY_STEPS = 12, /* doubling: at most 41 s */
+	ASKS_MAX = 3,            /* programs write their titles some time after they have begun */
+	ASK_PAUSE_MS = 500,      /* times 8 */
 };
 
 struct process_state {
@@ -41,6 +44,9 @@ struct process_state {
 	uint32_t python_object; /* in which its interpreter was looked for last */
 	unsigned python_attempts;
 	uint64_t python_retry_ns; /* when it is looked at again, at the latest; 0: it was ready */
+	char *application;        /* owned; NULL: not known */
+	uint64_t ask_ns;          /* not before then */
+	unsigned asked;
 };
 
 /* An interpreter that was not ready to be looked at. */
@@ -64,6 +70,7 @@ struct processes {
 	size_t retry_count, retry_room;
 	uint64_t lost_swept;     /* side-band records that had been lost at the last sweep */
 	struct pythons *pythons; /* borrowed */
+	const struct application_options *applications; /* borrowed */
 };
 
 /* --- processes */
@@ -116,6 +123,7 @@ static void remove_process(struct processes *processes, struct process_state *pr
 	remove_entry(processes, process->pid);
 	map_set_unref(&processes->sets, process->maps);
 	python_image_unref(processes->pythons, process->python);
+	free(process->application);
 	free(process);
 }
 
@@ -320,6 +328,9 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 	child->parent_pid = event->parent_pid;
 	child->python = python_image_ref(parent->python);
 	child->python_object = parent->python_object;
+	// It runs what its parent runs until it execs, and may not live until it is asked.
+	if (parent->application)
+		TRY(str_copy(&child->application, parent->application));
 	// The BPF side copied the parent's entry, if it had one by then.
 	if (parent->published_ns && parent->entered_ns < event->time_ns && !parent->dirty &&
 	    !parent->python_retry_ns) {
@@ -329,6 +340,14 @@ static struct error *apply_fork(struct processes *processes, const struct side_e
 		TRY(mark_dirty(processes, child));
 	}
 	return NULL;
+}
+
+/* Another program runs there now. */
+static void forget_application(struct process_state *process)
+{
+	free(take(process->application));
+	process->asked = 0;
+	process->ask_ns = 0;
 }
 
 static struct error *apply_exec(struct processes *processes, const struct side_event *event)
@@ -356,6 +375,7 @@ static struct error *apply_exec(struct processes *processes, const struct side_e
 	process->python_object = OBJECT_NONE;
 	process->python_attempts = 0;
 	process->python_retry_ns = 0;
+	forget_application(process);
 	processes->republish[processes->republish_count++] = event->pid;
 	return set_maps(processes, process, maps);
 }
@@ -483,6 +503,27 @@ struct error *process_table(struct processes *processes, struct process_state *p
 struct python_image *process_python(const struct process_state *process)
 {
 	return process->python;
+}
+
+struct error *processes_application(struct processes *processes, uint32_t pid, const char **ret)
+{
+	struct process_state *process = processes->applications ? find(processes, pid) : NULL;
+
+	*ret = "";
+	if (!process)
+		return NULL;
+	if (!process->application && process->asked < ASKS_MAX && !process->ended) {
+		uint64_t now_ns = clock_monotonic_ns();
+		if (now_ns >= process->ask_ns) {
+			process->ask_ns =
+				now_ns + (ASK_PAUSE_MS * 1000000ull << 3 * process->asked);
+			process->asked++;
+			TRY(application_find(processes->applications, (pid_t)pid,
+					     &process->application));
+		}
+	}
+	*ret = process->application ? process->application : "";
+	return NULL;
 }
 
 /* --- interpreters */
@@ -681,6 +722,7 @@ struct error *processes_new(const struct processes_options *options, struct proc
 	processes->sets.objects = options->objects;
 	processes->sets.counters = options->counters;
 	processes->pythons = options->pythons;
+	processes->applications = options->applications;
 	struct error *err =
 		ranges_add(&processes->sets.ranges, (struct range){.count = options->mapping_room});
 	if (err) {
@@ -698,6 +740,7 @@ void processes_free(struct processes *processes)
 	for (size_t i = 0; i < processes->count; i++) {
 		map_set_unref(&processes->sets, processes->process[i]->maps);
 		python_image_unref(processes->pythons, processes->process[i]->python);
+		free(processes->process[i]->application);
 		free(processes->process[i]);
 	}
 	free(processes->process);

@@ -15,6 +15,7 @@
 #include "capture/objects.h"
 #include "capture/pythons.h"
 #include "capture/side-band.h"
+#include "identity/application.h"
 
 struct process_state;
 struct processes;
@@ -23,7 +24,8 @@ struct processes;
 struct processes_options {
 	struct kernel_side *kernel; /* NULL: only the host walks */
 	struct objects *objects;
-	struct pythons *pythons; /* NULL: nobody wants to know */
+	struct pythons *pythons;                        /* NULL: nobody wants to know */
+	const struct application_options *applications; /* NULL: the same */
 	struct counters *counters;
 	uint32_t mapping_room; /* entries of the kernel side's table of mappings */
 };
@@ -72,6 +74,13 @@ struct code process_code(const struct process_state *process, uint64_t pc);
 
 /* The interpreter that PROCESS runs; NULL: none, as far as known. Borrowed. */
 struct python_image *process_python(const struct process_state *process);
+
+/*
+ * What process PID runs, "appid: ...", as far as its name has been asked for before or can be read
+ * now; "" when it is not known. It is asked once in the life of a program that has an answer.
+ * Borrowed until the next call that applies or sweeps.
+ */
+struct error *processes_application(struct processes *processes, uint32_t pid, const char **ret);
 
 /* The mappings as walkers want them. Borrowed from the process until it changes. */
 struct error *process_table(struct processes *processes, struct process_state *process,

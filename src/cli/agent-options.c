@@ -236,8 +236,25 @@ static struct error *check_absent(const struct agent_args *args)
 	return NULL;
 }
 
+struct error *agent_applications(const struct agent_args *args, struct application_options *ret)
+{
+	_cleanup_(application_options_deinit) struct application_options options = {
+		.spark = args->spark_app_id,
+	};
+
+	for (size_t i = 0; i < args->app_id_filters.count; i++) {
+		struct error *err = application_add_filter(&options, args->app_id_filters.items[i]);
+		if (err)
+			return error_wrap(err, "--app-id-args-filter");
+	}
+	*ret = take_struct(options);
+	return NULL;
+}
+
 struct error *agent_check(void *data)
 {
+	_cleanup_(application_options_deinit) struct application_options applications =
+		APPLICATION_OPTIONS_INIT;
 	struct agent_args *args = data;
 
 	if (args->operands.count && strcmp(args->operands.items[0], "extract-resources") != 0)
@@ -248,6 +265,7 @@ struct error *agent_check(void *data)
 	if (agent_on_fargate() && !agent_mode_off(args->perf_mode))
 		args->perf_mode = "disabled";
 	TRY(check_values(args));
+	TRY(agent_applications(args, &applications));
 	TRY(check_sampling(args));
 	TRY(check_perf(args));
 	TRY(check_needs(args));

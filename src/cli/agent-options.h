@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/sampling.h"
 #include "cli/sending.h"
+#include "identity/application.h"
 
 /* The fields of rows stand in the order of agent-options.def. A FLAG_OFF's field is true unless the
  * option is given. Texts are NULL without a default. */
@@ -104,6 +105,9 @@ const char *agent_asked(const struct agent_args *args, size_t at);
 
 /* Is it an option of a program that runs where perf cannot, on AWS Fargate? */
 bool agent_on_fargate(void);
+
+/* How applications are named by --app-id-args-filter and the like; RET is to be deinitialised. */
+struct error *agent_applications(const struct agent_args *args, struct application_options *ret);
 
 /* Do the options go together, and can all be done? A failure is one of usage. */
 struct error *agent_check(void *args);

@@ -171,10 +171,13 @@ static struct error *take_sessions(struct run *run, struct capture *capture)
 static struct error *profile_machine(struct run *run)
 {
 	const struct agent_args *args = run->operations->args;
+	_cleanup_(application_options_deinit) struct application_options applications =
+		APPLICATION_OPTIONS_INIT;
 	_cleanup_(chosen_deinit) struct chosen chosen = CHOSEN_INIT;
 	_cleanup_capture_ struct capture *capture = NULL;
 
 	TRY(choose_pids(args, &chosen));
+	TRY(agent_applications(args, &applications));
 	sampling_prepare_process();
 	// Source lines and inlined calls would take hundreds of megabytes where there is
 	// debug information; .col has no place for lines.
@@ -187,6 +190,7 @@ static struct error *profile_machine(struct run *run)
 		.python = !agent_mode_off(args->python_mode),
 		.python_versions = args->versions,
 		.containers = args->container_names,
+		.applications = args->application_ids ? &applications : NULL,
 		.pids = chosen.pids,
 		.pid_count = chosen.count,
 	};

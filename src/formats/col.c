@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gProfiler's collapsed file, which its server reads as well: "# " and a JSON object, then lines
- * of "container;comm;root;...;leaf COUNT", joined by newlines with none at the end.
+ * of "container;comm;[appid: ...;]root;...;leaf COUNT", joined by newlines with none at the end.
  *
  * Keys stand in gProfiler's order. Metadata that the profile does not know is left out, except
  * where gProfiler itself writes a null. The application index, which would be the first frame, is
@@ -95,6 +95,7 @@ struct error *col_write(const struct profile *profile, FILE *stream)
 {
 	const struct text_form form = {
 		.containers = !profile_facts_const(profile)->no_containers,
+		.applications = true,
 		.packages = true,
 		.objects = profile_facts_const(profile)->show_objects,
 		.before = "\n",

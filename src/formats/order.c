@@ -151,6 +151,9 @@ static int compare_samples(const void *a, const void *b, void *context)
 	if (!by)
 		by = compare_numbers(order->rank[of_left->name], order->rank[of_right->name]);
 	if (!by)
+		by = compare_numbers(order->rank[of_left->application],
+				     order->rank[of_right->application]);
+	if (!by)
 		by = compare_numbers(order->number[left->stack], order->number[right->stack]);
 	return by ? by : compare_numbers(left_index, right_index);
 }

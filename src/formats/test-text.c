@@ -158,6 +158,30 @@ TEST(a_missing_name_is_shown_and_a_missing_container_is_empty)
 	ASSERT_STREQ(out, "<;[unknown];[unknown] 1><w|1;app 2>");
 }
 
+TEST(the_application_stands_behind_the_process)
+{
+	static const struct text_form form = {.applications = true, .before = "", .after = "\n"};
+	static const struct text_form without = {.before = "", .after = "\n"};
+	_cleanup_profile_ struct profile *profile = NULL;
+	struct frame frame = {.kind = KIND_native};
+
+	ASSERT_OK(profile_new(NULL, &profile));
+	frame.function = text(profile, "f");
+	struct process process = {.name = text(profile, "python")};
+	stack_id stack = push(profile, STACK_EMPTY, &frame);
+	add(profile, &process, stack, 1);
+	process.application = text(profile, "appid: python: b;.py");
+	add(profile, &process, stack, 2);
+	process.application = text(profile, "appid: python: a\n.py");
+	add(profile, &process, STACK_EMPTY, 3);
+	_cleanup_free_ char *out = written(profile, &form);
+	ASSERT_STREQ(out, "python;f 1\n"
+			  "python;appid: python: a .py 3\n"
+			  "python;appid: python: b|.py;f 2\n");
+	_cleanup_free_ char *plain = written(profile, &without);
+	ASSERT_STREQ(plain, "python 3\npython;f 3\n");
+}
+
 TEST(no_process_can_make_its_line_a_comment)
 {
 	static const struct text_form form = {.before = "", .after = "\n"};
@@ -176,4 +200,5 @@ RUN_TESTS(UNIT_TEST(a_name_keeps_what_cannot_break_a_line_and_nothing_else),
 	  UNIT_TEST(what_reads_the_same_is_one_line), UNIT_TEST(marks_say_what_a_frame_is),
 	  UNIT_TEST(objects_stand_behind_the_names_of_native_functions),
 	  UNIT_TEST(a_missing_name_is_shown_and_a_missing_container_is_empty),
+	  UNIT_TEST(the_application_stands_behind_the_process),
 	  UNIT_TEST(no_process_can_make_its_line_a_comment))

@@ -195,6 +195,8 @@ static struct error *intern_processes(struct texts *texts)
 		TRY(intern_first(texts, from->name, &process.name));
 		if (texts->form->containers && from->container)
 			TRY(intern_first(texts, from->container, &process.container));
+		if (texts->form->applications && from->application)
+			TRY(intern_first(texts, from->application, &process.application));
 		TRY(profile_process(texts->into, &process, &texts->processes[i]));
 	}
 	return NULL;
@@ -275,6 +277,10 @@ static void put_line(const struct texts *texts, const struct profile_sample *sam
 		putc_unlocked(';', stream);
 	}
 	put_text(texts->into, process->name, stream);
+	if (process->application) {
+		putc_unlocked(';', stream);
+		put_text(texts->into, process->application, stream);
+	}
 	for (size_t i = path->count; i-- > 0;) {
 		putc_unlocked(';', stream);
 		put_text(texts->into, path->function[i], stream);

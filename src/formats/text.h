@@ -23,6 +23,7 @@
 
 struct text_form {
 	bool containers;    /* the container's name, "" for none, stands before the process */
+	bool applications;  /* what the process runs stands behind its name, where known */
 	bool mark_inlined;  /* "_[i]" behind frames that were inlined */
 	bool mark_jit;      /* "_[j]" behind code made at run time */
 	bool current_lines; /* of Python frames, where known; else where the function begins */

@@ -65,6 +65,7 @@ static struct error *merge_processes(struct merge *merge)
 		struct process process = *profile_process_at(merge->from, i);
 		process.name = merge->strings[process.name];
 		process.container = merge->strings[process.container];
+		process.application = merge->strings[process.application];
 		TRY(profile_process(merge->into, &process, &merge->processes[i]));
 	}
 	return NULL;

@@ -232,7 +232,7 @@ static bool process_equal(const void *context, uint32_t item)
 	const struct process *have = &wanted->profile->processes[item], *want = wanted->item;
 
 	return have->pid == want->pid && have->name == want->name &&
-	       have->container == want->container;
+	       have->container == want->container && have->application == want->application;
 }
 
 struct error *profile_process(struct profile *profile, const struct process *process, uint32_t *ret)
@@ -241,7 +241,8 @@ struct error *profile_process(struct profile *profile, const struct process *pro
 	uint64_t hash = hash_u64((uint64_t)process->pid << 32 | process->name);
 
 	assert(process->name < profile->string_count && process->container < profile->string_count);
-	hash = hash_u64(hash ^ process->container);
+	assert(process->application < profile->string_count);
+	hash = hash_u64(hash ^ ((uint64_t)process->application << 32 | process->container));
 	if (hash_find(&profile->process_index, hash, process_equal, &wanted, ret))
 		return NULL;
 	uint32_t id = (uint32_t)profile->process_count;

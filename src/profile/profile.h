@@ -37,8 +37,9 @@ struct frame {
 
 struct process {
 	uint32_t pid;
-	string_id name;      /* comm */
-	string_id container; /* 0: none, or not known */
+	string_id name;        /* comm */
+	string_id container;   /* 0: none, or not known */
+	string_id application; /* "appid: ...", what it runs; 0: not known */
 };
 
 /* value: how many samples of weight 1. */
