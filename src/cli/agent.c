@@ -107,10 +107,11 @@ static struct error *write_session(const struct outlet *outlet, struct profile *
  * End the session and write it. *RET_WRITE: what went wrong with the files, which the next session
  * may not meet.
  */
-static struct error *end_session(const struct agent_args *args, struct capture *capture,
+static struct error *end_session(struct operations *operations, struct capture *capture,
 				 const struct outlet *outlet, struct agent_met *met,
 				 struct error **ret_write)
 {
+	const struct agent_args *args = operations->args;
 	_cleanup_profile_ struct profile *profile = NULL;
 	_cleanup_free_ char *path = NULL;
 
@@ -119,6 +120,7 @@ static struct error *end_session(const struct agent_args *args, struct capture *
 	profile_facts(profile)->no_containers = args->api_version != NULL; // v1
 	agent_tell_met(args, profile, met);
 	*ret_write = write_session(outlet, profile, &path);
+	operations_count(operations, profile, !*ret_write);
 	if (!*ret_write)
 		log_session(capture, profile, path);
 	return NULL;
@@ -157,7 +159,7 @@ static struct error *take_sessions(struct run *run, struct capture *capture)
 		if (stop || !args->continuous)
 			capture_stop(capture);
 		struct error *err = NULL;
-		TRY(end_session(args, capture, &run->outlet, &met, &err));
+		TRY(end_session(run->operations, capture, &run->outlet, &met, &err));
 		if (err && (stop || !args->continuous))
 			return err;
 		if (err)
@@ -200,7 +202,7 @@ static struct error *profile_machine(struct run *run)
 	TRY(capture_open(&options, &capture));
 	sampling_tell(capture);
 	TRY(capture_start(capture));
-	operations_ready(run->operations);
+	operations_ready(run->operations, capture_name(capture));
 	return take_sessions(run, capture);
 }
 
@@ -213,6 +215,7 @@ static struct error *profile_for_server(void *data, const struct agent_args *arg
 	run->operations->args = args;
 	struct error *err = profile_machine(run);
 	run->operations->args = before;
+	run->operations->capture = NULL;
 	return err;
 }
 
@@ -257,7 +260,7 @@ static struct error *follow_commands(struct run *run, const char *token)
 		.goes_on = goes_on,
 		.data = run,
 	};
-	operations_ready(run->operations);
+	operations_ready(run->operations, NULL);
 	follow_server(&follow);
 	run->heartbeat = NULL;
 	return NULL;
@@ -340,6 +343,7 @@ static struct error *run_with_outlets(struct run *run, const char *token)
 	if (args->upload)
 		TRY(open_delivery(args, token, &delivery));
 	run->outlet.delivery = delivery;
+	run->operations->delivery = delivery;
 	struct error *err = args->heartbeat ? follow_commands(run, token) : profile_machine(run);
 	struct error *unsent = NULL;
 	if (delivery)

@@ -10,11 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/delivery.h"
 #include "agent/log-file.h"
 #include "agent/marks.h"
 #include "agent/notify.h"
 #include "agent/preconditions.h"
+#include "agent/status.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "cli/agent-options.h"
 
 const struct option_row options_operations[] = {
@@ -23,8 +26,16 @@ const struct option_row options_operations[] = {
 	 .kind = OPTION_FLAG,
 	 .at = offsetof(struct operations_args, several),
 	 .help = "allow other agents, gProfiler's or cairn's, to run at the same time"},
+	{.name = "status-socket",
+	 .whole = true,
+	 .kind = OPTION_FILE,
+	 .at = offsetof(struct operations_args, status_socket),
+	 .help = "where cairn status finds the agent; unless given /run/cairn/agent.sock, and "
+		 "below $XDG_RUNTIME_DIR without root"},
 	{0},
 };
+
+enum { CLIENTS_MAX = 8 }; // at one beat; more of them wait for the next
 
 /* What the agent is and makes, whoever started it. */
 static void prepare_process(const struct agent_args *args)
@@ -78,6 +89,26 @@ static void write_pid_file(struct operations *operations)
 	error_free(err); // gProfiler goes on, too
 }
 
+/* Listen for those who ask for the status. */
+static struct error *open_status(struct operations *operations)
+{
+	const char *asked = operations->args->operations.status_socket;
+	struct error *err = NULL;
+
+	if (asked)
+		TRY(str_copy(&operations->status_path, asked));
+	else
+		TRY(status_path(!geteuid(), &operations->status_path));
+	if (operations->status_path)
+		err = status_listen(operations->status_path, &operations->status_fd);
+	if (err && asked)
+		return err;
+	if (err)
+		log_info("nobody can ask for the status: %s", error_text(err));
+	error_free(err);
+	return NULL;
+}
+
 struct error *operations_start(const struct agent_args *args, struct operations *ret)
 {
 	const struct preconditions wanted = {
@@ -95,7 +126,9 @@ struct error *operations_start(const struct agent_args *args, struct operations 
 	TRY(open_log(args, ret));
 	log_info("cairn %s starts pid=%d", CAIRN_VERSION, getpid());
 	write_pid_file(ret);
+	TRY(open_status(ret));
 	ret->watchdog_ns = notify_watchdog_ns();
+	ret->start_realtime_ns = clock_realtime_ns();
 	return NULL;
 }
 
@@ -103,6 +136,11 @@ void operations_end(struct operations *operations)
 {
 	if (operations->has_pid_file)
 		marks_remove_pid(operations->args->pid_file);
+	if (operations->status_fd >= 0) {
+		close(operations->status_fd);
+		(void)unlink(operations->status_path);
+	}
+	free(operations->status_path);
 	log_remove_sink(&operations->file);
 	log_remove_sink(&operations->console);
 	log_file_free(operations->log);
@@ -111,8 +149,9 @@ void operations_end(struct operations *operations)
 	*operations = (struct operations)OPERATIONS_INIT;
 }
 
-void operations_ready(struct operations *operations)
+void operations_ready(struct operations *operations, const char *capture)
 {
+	operations->capture = capture;
 	notify_send("READY=1\nSTATUS=taking samples");
 }
 
@@ -140,14 +179,85 @@ void operations_begin_session(struct operations *operations)
 		read_usage(&operations->usage);
 }
 
+/* "NAME 2026-01-02T03:04:05", if there is such a time. */
+static struct error *add_time(struct strbuf *text, const char *name, uint64_t realtime_ns)
+{
+	char time[20];
+
+	if (!realtime_ns)
+		return NULL;
+	clock_format_utc(realtime_ns, time);
+	return strbuf_addf(text, "%s %s\n", name, time);
+}
+
+static struct error *add_delivery(struct strbuf *text, struct delivery *delivery)
+{
+	const struct delivery_state state = delivery_state(delivery);
+
+	TRY(strbuf_addf(text,
+			"sent %" PRIu64 "\nsent_refused %" PRIu64 "\nwaiting %" PRIu64
+			"\nwaiting_bytes %" PRIu64 "\nwaiting_in_memory %" PRIu64
+			"\ndropped %" PRIu64 "\ndamaged %" PRIu64 "\n",
+			state.sender.sent, state.sender.refused, state.spool.waiting,
+			state.spool.waiting_bytes, state.spool.in_memory, state.spool.dropped,
+			state.spool.damaged));
+	TRY(add_time(text, "last_sent", state.sender.last_sent_ns));
+	if (!*state.sender.problem)
+		return NULL;
+	// It is the server's words: a line stays a line.
+	TRY(strbuf_addf(text, "problem "));
+	for (const char *at = state.sender.problem; *at; at++)
+		TRY(strbuf_add(text, (unsigned char)*at < 0x20 ? " " : at, 1));
+	return strbuf_add(text, "\n", 1);
+}
+
+static struct error *print_status(const struct operations *operations, struct strbuf *text)
+{
+	TRY(strbuf_addf(text, "version %s\npid %d\ncapture %s\n", CAIRN_VERSION, getpid(),
+			operations->capture ? operations->capture : "none"));
+	TRY(add_time(text, "started", operations->start_realtime_ns));
+	TRY(strbuf_addf(text,
+			"sessions %" PRIu64 "\nsessions_failed %" PRIu64 "\nsamples %" PRIu64
+			"\nsamples_lost %" PRIu64 "\n",
+			operations->sessions, operations->failed, operations->samples,
+			operations->lost));
+	TRY(add_time(text, "last_session", operations->end_realtime_ns));
+	return operations->delivery ? add_delivery(text, operations->delivery) : NULL;
+}
+
+static void answer_clients(struct operations *operations)
+{
+	for (int i = 0; i < CLIENTS_MAX && operations->status_fd >= 0; i++) {
+		_cleanup_(strbuf_deinit) struct strbuf text = STRBUF_INIT;
+		int client = status_accept(operations->status_fd);
+		if (client < 0)
+			return;
+		struct error *err = print_status(operations, &text);
+		status_answer(client, !err && text.text ? text.text : "");
+		error_free(err); // the client sees that there is no answer
+	}
+}
+
 void operations_beat(struct operations *operations)
 {
+	answer_clients(operations);
 	uint64_t now_ns = clock_monotonic_ns();
 
 	if (!operations->watchdog_ns || now_ns < operations->watchdog_next_ns)
 		return;
 	notify_send("WATCHDOG=1");
 	operations->watchdog_next_ns = now_ns + operations->watchdog_ns;
+}
+
+void operations_count(struct operations *operations, const struct profile *profile, bool written)
+{
+	const struct session_facts *facts = profile_facts_const(profile);
+
+	operations->sessions += written;
+	operations->failed += !written;
+	operations->samples += facts->samples;
+	operations->lost += facts->lost;
+	operations->end_realtime_ns = facts->end_realtime_ns;
 }
 
 void operations_end_session(struct operations *operations)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent as a service: one on a machine, its files, its log, what it does when it is told to stop."""
+import contextlib
+import json
 import os
 import re
 import signal
@@ -183,6 +185,33 @@ def test_usage_is_logged_in_a_container(cairn, as_root, tmp_path):
     assert code == 0
     assert "usage cpu_seconds=" in said or "does not say what CPU time" in said
     assert "usage memory_bytes=" in said or "does not say what memory" in said
+
+
+def test_the_status_can_be_asked_by_anybody(cairn, as_root, tmp_path):
+    place = tmp_path / "socket"
+    none = cairn.run("status", "--socket", place)
+    assert none.returncode == 1 and f"no agent answers at {place}" in none.stderr
+    agent = Agent(cairn, tmp_path / "out", "-c", "--status-socket", place).wait_for(2)
+    told = json.loads(cairn.run("status", "-j", "--socket", place).stdout)
+    assert told["pid"] == agent.run.pid and told["capture"] == "poll"
+    assert told["sessions"] >= 1 and told["sessions_failed"] == 0
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", told["last_session"])
+    text = cairn.run("status", "--socket", place).stdout
+    assert re.search(rf"^pid +{agent.run.pid}$", text, re.M)
+    assert place.stat().st_mode & 0o777 == 0o666
+    code, said = alone(cairn, tmp_path / "two", "--status-socket", place)
+    assert code == 1 and "another agent has it" in said
+    for _ in range(20):  # clients that do not wait for the answer
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(5)
+            with contextlib.suppress(OSError):
+                client.connect(str(place))
+    assert agent.stop()[0] == 0
+    assert not place.exists()
+    killed = Agent(cairn, tmp_path / "killed", "-c", "--status-socket", place).wait_for(1)
+    killed.stop(signal.SIGKILL)
+    assert place.exists()
+    assert alone(cairn, tmp_path / "three", "--status-socket", place)[0] == 0
 
 
 def test_systemd_hears_of_start_life_and_end(cairn, as_root, tmp_path):
