@@ -17,6 +17,7 @@
 #include "agent/session-files.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/agent-arguments.h"
 #include "cli/agent-met.h"
 #include "cli/agent-options.h"
 #include "cli/chosen.h"
@@ -24,6 +25,8 @@
 #include "cli/operations.h"
 #include "cli/sampling.h"
 #include "cli/token.h"
+#include "identity/host.h"
+#include "identity/metadata.h"
 
 /* After a signal: systemd and Kubernetes wait longer than this before they kill. */
 #define FAREWELL_NS UINT64_C(10000000000)
@@ -32,6 +35,7 @@
 struct outlet {
 	struct session_files files; /* without a directory: none are written */
 	struct delivery *delivery;  /* NULL: nothing is sent */
+	struct metadata *metadata;  /* what goes with each */
 };
 
 /* A run of the agent. */
@@ -113,11 +117,13 @@ static struct error *end_session(struct operations *operations, struct capture *
 {
 	const struct agent_args *args = operations->args;
 	_cleanup_profile_ struct profile *profile = NULL;
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = NULL, *arguments = NULL;
 
 	TRY(capture_end_session(capture, &profile));
 	profile_facts(profile)->show_objects = args->insert_dso;
 	profile_facts(profile)->no_containers = args->api_version != NULL; // v1
+	TRY(agent_arguments_print(args, &arguments));
+	TRY(metadata_fill(outlet->metadata, arguments, profile));
 	agent_tell_met(args, profile, met);
 	*ret_write = write_session(outlet, profile, &path);
 	operations_count(operations, profile, !*ret_write);
@@ -333,10 +339,19 @@ static struct error *start_logs(const struct agent_args *args, const char *token
 	return log_upload_start(&settings, ret);
 }
 
+static struct error *describe_machine(const struct agent_args *args, struct metadata **ret)
+{
+	_cleanup_close_ int root_fd = -1;
+
+	TRY(host_open_root(&root_fd));
+	return metadata_new(root_fd, args->metadata, ret);
+}
+
 static struct error *run_with_outlets(struct run *run, const char *token)
 {
 	const struct agent_args *args = run->operations->args;
 	_cleanup_delivery_ struct delivery *delivery = NULL;
+	_cleanup_metadata_ struct metadata *metadata = NULL;
 
 	if (args->directory)
 		TRY(prepare_files(&run->outlet.files));
@@ -344,6 +359,8 @@ static struct error *run_with_outlets(struct run *run, const char *token)
 		TRY(open_delivery(args, token, &delivery));
 	run->outlet.delivery = delivery;
 	run->operations->delivery = delivery;
+	TRY(describe_machine(args, &metadata));
+	run->outlet.metadata = metadata;
 	struct error *err = args->heartbeat ? follow_commands(run, token) : profile_machine(run);
 	struct error *unsent = NULL;
 	if (delivery)

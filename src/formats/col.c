@@ -45,12 +45,12 @@ static void emit_sampling(struct emit *emit, const struct profile *profile)
 	}
 }
 
-static void emit_metadata(struct emit *emit, const struct profile *profile)
+/* What every profile knows of its machine. */
+static void emit_machine(struct emit *emit, const struct profile *profile)
 {
 	const struct session_facts *facts = profile_facts_const(profile);
 	char time[20];
 
-	emit_object(emit, "metadata");
 	format_emit_known(emit, "agent_version", profile, facts->version);
 	format_emit_known(emit, "kernel_release", profile, facts->kernel);
 	format_emit_known(emit, "kernel_version", profile, facts->kernel_build);
@@ -64,6 +64,19 @@ static void emit_metadata(struct emit *emit, const struct profile *profile)
 		clock_format_utc(facts->end_realtime_ns, time);
 		emit_string(emit, "current_time", time);
 	}
+}
+
+static void emit_metadata(struct emit *emit, const struct profile *profile)
+{
+	string_id metadata = profile_facts_const(profile)->metadata;
+	size_t length;
+	const char *text = profile_text(profile, metadata, &length);
+
+	emit_object(emit, "metadata");
+	if (length)
+		emit_raw(emit, NULL, text, length);
+	else
+		emit_machine(emit, profile);
 	emit_string(emit, "profiling_mode", "cpu");
 	emit_sampling(emit, profile);
 	emit_object_end(emit);

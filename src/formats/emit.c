@@ -168,3 +168,9 @@ void emit_null(struct emit *emit, const char *key)
 	begin_value(emit, key);
 	fputs_unlocked("null", emit->stream);
 }
+
+void emit_raw(struct emit *emit, const char *key, const char *json, size_t length)
+{
+	begin_value(emit, key);
+	fwrite_unlocked(json, 1, length, emit->stream);
+}

@@ -43,3 +43,5 @@ void emit_signed(struct emit *emit, const char *key, int64_t value);
 void emit_thousandths(struct emit *emit, const char *key, uint64_t value_ms);
 void emit_bool(struct emit *emit, const char *key, bool value);
 void emit_null(struct emit *emit, const char *key);
+/* JSON that another emitter has written: a value, or, with a NULL key in an object, members. */
+void emit_raw(struct emit *emit, const char *key, const char *json, size_t length);

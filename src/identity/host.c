@@ -22,12 +22,13 @@ struct error *host_open_root(int *ret_fd)
 	return NULL;
 }
 
-struct error *host_read(int root_fd, const char *path, size_t max, char **ret)
+struct error *host_read_sized(int root_fd, const char *path, size_t max, char **ret,
+			      size_t *ret_size)
 {
 	_cleanup_close_ int fd = -1;
 	enum root_outcome outcome;
 	char *text = NULL;
-	size_t size;
+	size_t size = 0;
 
 	TRY(root_open_by_steps(root_fd, path, ROOT_FILE, &outcome, &fd));
 	if (outcome == ROOT_opened) {
@@ -37,7 +38,15 @@ struct error *host_read(int root_fd, const char *path, size_t max, char **ret)
 		error_free(err); // larger than any that we know, or gone: nothing is known of it
 	}
 	*ret = text;
+	*ret_size = size;
 	return NULL;
+}
+
+struct error *host_read(int root_fd, const char *path, size_t max, char **ret)
+{
+	size_t size;
+
+	return host_read_sized(root_fd, path, max, ret, &size);
 }
 
 struct error *host_open_directory(int root_fd, const char *path, DIR **ret)

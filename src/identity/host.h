@@ -20,5 +20,9 @@ struct error *host_open_root(int *ret_fd);
  */
 struct error *host_read(int root_fd, const char *path, size_t max, char **ret);
 
+/* The same with its size: what it holds may not be text. */
+struct error *host_read_sized(int root_fd, const char *path, size_t max, char **ret,
+			      size_t *ret_size);
+
 /* The directory PATH below ROOT_FD, to be listed; NULL when there is none. */
 struct error *host_open_directory(int root_fd, const char *path, DIR **ret);

@@ -69,6 +69,7 @@ struct session_facts {
 	string_id host;
 	string_id system, kernel, kernel_build, machine; /* uname's sysname, release, version,
 							    machine */
+	string_id metadata;    /* identity/metadata.h: JSON, an object's members in ASCII */
 	bool containers_named; /* processes without a container's name are in none */
 	bool no_containers;    /* .col without the frame of the container, as its version 1 */
 	bool show_objects;     /* texts name the object of a native frame, too */
