@@ -328,7 +328,9 @@ def check_dump(threads, told):
 
 
 def says_what_is_missing(frames):
-    return any(frame["function"].startswith(("[cut: ", "[no Python frames: ", "[unreadable ")) for frame in frames)
+    """By a frame in the place of others, or by a line 0."""
+    return any(frame["function"].startswith(("[cut: ", "[no Python frames: ", "[unreadable ")) or
+               frame["kind"] == "python" and not frame["line"] for frame in frames)
 
 
 def check_samples(stacks, told):
