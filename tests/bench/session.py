@@ -141,7 +141,7 @@ class Session:
 
     def __enter__(self):
         self.started = time.monotonic()
-        self.child = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log,
+        self.child = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                       env=clean_environment())
         self.pid = self.child.pid
         self.status = None

@@ -168,9 +168,10 @@ def test_what_cannot_be_sampled_is_named(cairn, as_root, tmp_path, words, status
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("command", [["record", "-a", "-d", "1", "--capture", "bpf"],
-                                     ["agent", "-d", "1", "--capture", "bpf"]])
-def test_without_privileges_it_says_what_is_missing(cairn_for_all, as_nobody, tmp_path_factory, command):
+@pytest.mark.parametrize("command, missing", [(["record", "-a", "-d", "1", "--capture", "bpf"], "not permitted"),
+                                              (["agent", "-d", "1", "--capture", "bpf"], "Not running as root"),
+                                              (["agent", "-d", "1", "--capture", "bpf", "--rootless"], "not permitted")])
+def test_without_privileges_it_says_what_is_missing(cairn_for_all, as_nobody, tmp_path_factory, command, missing):
     folder = tmp_path_factory.mktemp("nobody")
     os.chown(folder, NOBODY, NOBODY)
     for above in [folder, *folder.parents]:
@@ -178,7 +179,7 @@ def test_without_privileges_it_says_what_is_missing(cairn_for_all, as_nobody, tm
             above.chmod(above.stat().st_mode | 0o711)
     output = folder / "x.html" if command[0] == "record" else folder
     result = cairn_for_all.run(*command, "-o", output, before=as_nobody)
-    failed(result, "not permitted", "root")
+    failed(result, missing, "root")
     assert not list(folder.iterdir())
 
 
