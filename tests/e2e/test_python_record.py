@@ -131,8 +131,9 @@ def test_only_who_holds_the_lock_of_python_is_sampled(record):
     everybody, holders = record(), record("-m", "gil")
     assert has(everybody, "compresses") and has(everybody, "step")
     assert has(holders, "step") and not has(holders, "sleeps")
-    # Between two calls of zlib a thread holds the lock for a moment; inside it does not.
-    assert not has(holders, "deflate") and has(everybody, "deflate")
+    # Around deflate(), in deflateInit2_() and deflateEnd() too, a thread holds the lock; inside it does not.
+    inside = [any("deflate" in stack for stack in stacks) for stacks in (everybody, holders)]
+    assert inside == [True, False]
 
 
 def test_by_the_clock_threads_that_wait_are_seen_too(record):
